@@ -58,7 +58,7 @@ demo-full: install
 
 demo-authors: install
 	snakemake --workflow-profile demo --configfile config/demo-authors.yaml
-	entropy-valley show results/demo-authors/tables/main.md
+	entropy-valley show results/demo-authors/tables/main.csv
 
 # The numbers of README and docs, from three pre-trainings, about one and a half hours on two cores, from three others,
 # about one, and from Tatoeba, which is downloaded, about one. What they say is then written into the pages: read the changes, and the claims beside them.
@@ -84,9 +84,9 @@ ship: install
 	python .ci/ship.py adapters results/demo
 
 define SHOW_DEMO
-entropy-valley show results/$(1)/tables/main.md && \
+entropy-valley show results/$(1)/tables/main.csv && \
 	printf '%s\n' '' \
-	'tables:   results/$(1)/tables    main.html is this table in a browser; full_significance.md has the paired tests' \
+	'tables:   results/$(1)/tables    main.html is the main table in a browser; full_significance.md has the paired tests' \
 	'figures:  results/$(1)/figures   hero.pdf, entropy_valley.pdf and others' \
 	'states:   entropy-valley audit --configfile config/$(1).yaml' \
 	'Each sentence with the outputs of all methods; open it in a browser:' \

@@ -87,7 +87,7 @@ def test_the_library_needs_only_its_own_packages(elsewhere):
 
 def test_a_command_of_the_workflow_says_what_to_install(status_of, monkeypatch, capsys):
     def raises(arguments):
-        raise ModuleNotFoundError("No module named 'rich'", name="rich")
+        raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
 
     monkeypatch.setattr(commands, "_show", raises)
     with pytest.raises(ModuleNotFoundError):  # a fault of ours, where all is installed
@@ -95,7 +95,7 @@ def test_a_command_of_the_workflow_says_what_to_install(status_of, monkeypatch, 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert status_of("show", "table.md") == 2
     told = capsys.readouterr().err
-    assert "rich: this command needs the packages of the workflow" in told and "pip install '.[workflow]'" in told
+    assert "pandas: this command needs the packages of the workflow" in told and "pip install '.[workflow]'" in told
 
 
 def test_a_missing_package_of_the_library_is_named(elsewhere):

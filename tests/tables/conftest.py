@@ -25,7 +25,7 @@ def pdflatex(tmp_path_factory):
     def compile_(body):
         folder = tmp_path_factory.mktemp("latex")
         page = r"\usepackage[a4paper,textwidth=16cm,textheight=24cm]{geometry}\pagestyle{empty}"
-        used = rf"\usepackage{{{','.join([*render.LATEX_PACKAGES, *render.OPTIONAL])}}}"
+        used = rf"\usepackage{{{','.join([*render.LATEX_PACKAGES, render.CHINESE])}}}"
         text = f"\\documentclass{{article}}{page}{used}\n\\begin{{document}}\n{body}\n\\end{{document}}\n"
         (folder / "table.tex").write_text(text, encoding="utf-8")
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]

@@ -14,7 +14,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.tables import document
-from entropy_valley.experiment.tables.render import to_latex
+from entropy_valley.experiment.tables.render import to_text
 
 MINE = "50% of <&>"
 
@@ -23,7 +23,7 @@ MINE = "50% of <&>"
 def source(run, tmp_path):
     """The document of a table and a figure."""
     table = run.table("tables/main")
-    files.write_text(tmp_path / "tables/main.float.tex", to_latex(table, MINE, "tab:main"))
+    files.write_text(tmp_path / "tables/main.float.tex", to_text("float.tex", table, "", MINE, "tab:main"))
     (tmp_path / "figures").mkdir()
     figure.Figure(figsize=(9, 2)).savefig(tmp_path / "figures/hero.pdf")
     reports = {
@@ -75,6 +75,6 @@ def test_without_latex_it_says_what_to_install(source, monkeypatch):
 
 def test_a_package_that_is_not_there_is_named(source, pdflatex):
     text = source.read_text()
-    files.write_text(source, re.sub(r"multirow", "no-such-package", text))
+    files.write_text(source, re.sub(r"colortbl", "no-such-package", text))
     with pytest.raises(InputError, match=r"(?s)no-such-package.sty' not found.*apt install texlive-latex-extra"):
         document.typeset(source, source.with_suffix(".pdf"))

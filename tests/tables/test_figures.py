@@ -3,7 +3,6 @@ from __future__ import annotations
 import itertools
 
 import finished
-import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.text import Text
@@ -104,7 +103,7 @@ def test_files_are_the_same_each_time(unchanged):
 def test_a_users_settings_go_before_ours(unchanged, tmp_path):
     own = tmp_path / "matplotlibrc"
     own.write_text("font.size: 15\nfont.family: DejaVu Serif\n")
-    drawn = unchanged.report("figures/pareto").shown(unchanged.results).draw(style.settings(str(own)))
+    drawn = unchanged.report("figures/pareto").shown(unchanged.results).draw(str(own))
     label = drawn.axes[0].yaxis.label
     assert label.get_fontfamily() == ["DejaVu Serif"] and drawn.axes[0].get_xticklabels()[0].get_fontsize() > 10
 
@@ -112,7 +111,7 @@ def test_a_users_settings_go_before_ours(unchanged, tmp_path):
 def test_all_formats_have_one_layout(unchanged, tmp_path):
     saved, one = (unchanged.figure("figures/pareto") for _ in range(2))
     style.save(saved, {kind: tmp_path / f"a.{kind}" for kind in style.UNDATED})
-    with mpl.rc_context(style.RC):
+    with style.look():
         one.draw_without_rendering()
         one.savefig(tmp_path / "b.pdf")
     places = [[axes.get_position().bounds for axes in figure.axes] for figure in (saved, one)]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import csv
 import pickle
-import re
 import zipfile
 from html.parser import HTMLParser
 
-import matplotlib as mpl
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -21,7 +19,7 @@ from entropy_valley import files
 from entropy_valley.data.build import overlap
 from entropy_valley.data.sources import published
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.tables import render, style, terminal
+from entropy_valley.experiment.tables import render, style
 from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
 from entropy_valley.model import checkpoint
 from entropy_valley.scoring.sets import read_outputs
@@ -67,14 +65,14 @@ class Texts(HTMLParser):
 
 @pytest.mark.parametrize("text", MARKUP)
 def test_a_text_stays_one_in_a_page(text):
-    page, plain = Texts(render.page(text, table(text))), Texts(render.page("x", table("x")))
+    page, plain = Texts(render.to_text("html", table(text), text)), Texts(render.to_text("html", table("x"), "x"))
     assert page.elements == plain.elements
     assert page.texts.count(shown(text)) == plain.texts.count("x")
 
 
 @pytest.mark.parametrize("text", MARKUP)
 def test_a_text_stays_one_in_markdown(text):
-    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_markdown(table(text)))
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_text("md", table(text)))
     inline = [part for token in tokens for part in token.children or ()]
     assert {part.type for part in inline} <= {"text", "text_special", "strong_open", "strong_close", "code_inline"}
     kinds = {token.type for token in tokens}
@@ -88,30 +86,10 @@ def test_a_text_stays_one_in_markdown(text):
 def test_any_text_stays_one_in_markdown(text):
     columns, rows = [Column("k"), Column(text)], [Row(["x", text])]
     written = Shown(pd.DataFrame(), columns, rows, [text], signatures=[("n:", text)])
-    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_markdown(written))
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(render.to_text("md", written))
     said = ["".join(part.content for part in token.children) for token in tokens if token.type == "inline"]
     text = shown(text)
     assert said[:5] == ["k", text.strip(), "x", text.strip(), text.strip()] and said[5].split() == f"n: {text}".split()
-
-
-def test_texts_stay_text_on_the_terminal(tmp_path, capsys):
-    rows = [Row([text, text, Bold(text)], "[/x]") for text in MARKUP]
-    columns = [Column(""), Column("[/x] \x1b[2J"), Column("a [b] | c")]
-    files.write_text(tmp_path / "t.md", render.to_markdown(Shown(pd.DataFrame(), columns, rows, ["[/x]"])))
-    render.write_csv(tmp_path / "t.csv", pd.DataFrame({"[/x]": MARKUP}))
-    for name in ("t.md", "t.csv"):
-        terminal.show(tmp_path / name)
-        said = capsys.readouterr().out
-        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", said)
-        plain = [text for text in MARKUP if text.isprintable() and "*" not in text]
-        assert "[/x]" in said and all(text in said for text in plain)
-
-
-@pytest.mark.parametrize(("name", "text"), [("x.csv", "a,b\n1\n"), ("x.csv", "a\n\n1\n")])
-def test_what_is_no_table_is_named(tmp_path, name, text):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=rf"{name}: is no table of results\. Name a \.md"):
-        terminal.show(tmp_path / name)
 
 
 @pytest.mark.parametrize("text", FORMULAS)
@@ -124,7 +102,7 @@ def test_a_text_is_no_formula(tmp_path, text):
 
 
 def test_a_figure_reads_no_formula():
-    with mpl.rc_context(style.RC):
+    with style.look():
         assert not figure.Figure().text(0, 0, r"$\frac{$").get_parse_math()
 
 

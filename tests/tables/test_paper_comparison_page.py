@@ -71,7 +71,7 @@ def test_a_page_has_its_title_in_words():
 def test_a_page_escapes_what_it_shows():
     rows = [Row(["x<y", "1", Bold("<b>")], "H", shaded=True)] * 2
     columns = [Column("A & B", align="l"), Column("N"), Column("C")]
-    text = render.page("T & U", Shown(pd.DataFrame(), columns, rows, labels=2, signatures=[("n", "s")]))
+    text = render.to_text("html", Shown(pd.DataFrame(), columns, rows, labels=2, signatures=[("n", "s")]), "T & U")
     assert "<h1>T &amp; U</h1>" in text and "<p>n <code>s</code></p>" in text
     assert text.count('<td class="c shaded whole"><b>&lt;b&gt;</b></td>') == 2
     assert text.count('<td class="l shaded whole">x&lt;y</td>') == 1

@@ -37,6 +37,7 @@ class Order(Section):
     needs another name.
     """
 
+    label: ClassVar[str]  # its printed name
     anchored: ClassVar[bool] = False  # its canvases have the slots that a gold alignment ties to the source
     in_time: ClassVar[bool] = False  # with a distractor, its scores depend on the step budget T
 
@@ -92,6 +93,7 @@ class MinimumEntropy(Order):
     """The slots whose distribution has the lowest entropy come first."""
 
     order: Literal["med"] = "med"
+    label: ClassVar[str] = "MED"
 
     def scores(self, slots: Slots) -> torch.Tensor:
         return slots.values.entropy
@@ -101,6 +103,7 @@ class SigFirst(SourceGuided):
     """The slots of the largest SIG come first."""
 
     order: Literal["sig_first"] = "sig_first"
+    label: ClassVar[str] = "SIG-first"
 
     def scores(self, slots: Slots) -> torch.Tensor:
         return -slots.sig
@@ -110,6 +113,7 @@ class ReverseSig(SourceGuided):
     """The slots of the smallest SIG come first."""
 
     order: Literal["reverse_sig"] = "reverse_sig"
+    label: ClassVar[str] = "Reverse-SIG"
 
     def scores(self, slots: Slots) -> torch.Tensor:
         return slots.sig
@@ -124,6 +128,7 @@ class Hybrid(SourceGuided):
     """
 
     order: Literal["hybrid"] = "hybrid"
+    label: ClassVar[str] = "Hybrid MED→SIG"
     in_time: ClassVar[bool] = True  # with a distractor it looks at T
     p: Share = Field(description="the share of the steps by entropy")
 
@@ -154,6 +159,7 @@ class EntropyWeightedSig(SourceGuided):
     """
 
     order: Literal["entropy_weighted_sig"] = "entropy_weighted_sig"
+    label: ClassVar[str] = "Entropy-weighted SIG"
     in_time: ClassVar[bool] = True  # with a distractor it looks at T
 
     def scores(self, slots: Slots) -> torch.Tensor:
@@ -194,6 +200,7 @@ class LeftToRight(Order):
     """The first masked slots come first. The model's predictions play no part."""
 
     order: Literal["left_to_right"] = "left_to_right"
+    label: ClassVar[str] = "Strict L2R"
 
     def scores(self, slots: Slots) -> torch.Tensor:
         return slots.position.double()
@@ -207,6 +214,7 @@ class Blocks(Order):
     """
 
     order: Literal["blocks"] = "blocks"
+    label: ClassVar[str] = "Blocks, MED inside"
     block_length: PositiveInt = Field(32, description="slots of a block")
     by: Literal["entropy", "confidence"] = Field(
         "entropy", description="the lowest entropy of a slot, or the largest probability of its most probable token"
@@ -227,6 +235,7 @@ class OracleAnchor(Order):
     """
 
     order: Literal["oracle_anchor"] = "oracle_anchor"
+    label: ClassVar[str] = "Oracle anchors, then MED"
     anchored: ClassVar[bool] = True
 
     def scores(self, slots: Slots) -> torch.Tensor:
@@ -246,6 +255,7 @@ class Random(Order):
     """
 
     order: Literal["random"] = "random"
+    label: ClassVar[str] = "Random"
     seed: RandomSeed = Field(1, description="of the permutations")
 
     def scores(self, slots: Slots) -> torch.Tensor:

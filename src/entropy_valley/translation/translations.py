@@ -79,7 +79,7 @@ def shard_record(path: Path) -> Record:
     """The record of a shard; raises InputError where it has none."""
     record = read_record(record_path(path))
     if record is None:
-        raise InputError(path, "has no record of what it was made from", REMEDY)
+        raise InputError(path, "has no header that says what it was made from", REMEDY)
     return record
 
 

@@ -50,8 +50,8 @@ def add(commands: Any) -> None:
     option("--snakefile", metavar="FILE", help=snakefile)
     option("--check", action="store_true", help="end with status 1 unless all of these cells are done")
 
-    option = _command(commands, "show", _show, "print tables").add_argument
-    option("tables", nargs="+", metavar="TABLE", help="its .csv or .md file")
+    option = _command(commands, "show", _show, "print the numbers of tables").add_argument
+    option("tables", nargs="+", metavar="TABLE", help="its .csv file, or another of its files")
 
     says = "say whether the tables of a folder of results follow from its texts"
     description = (

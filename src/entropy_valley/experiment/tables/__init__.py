@@ -1,6 +1,6 @@
 """Every table and figure by its name, and which of them a config has.
 
-A new one is a class in a file of this folder and a line in :data:`REPORTS`.
+A new one is a function in a file of this folder and a line in :data:`REPORTS`.
 """
 
 from __future__ import annotations
@@ -94,6 +94,7 @@ def spec(experiment: Experiment) -> str:
     config = _with_code(values_of(experiment))
     sections = {name: files.digest(value)[:SHORT] for name, value in config.items()}
     numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}
+    # Files beside the config that tables depend on.
     read = {"paper": files.file_digest(TRANSCRIPTION)[:SHORT]}
     if own := experiment.tables.matplotlibrc:
         read["matplotlibrc"] = files.file_digest(own)[:SHORT]
@@ -134,6 +135,7 @@ def configured(experiment: Experiment) -> dict[str, Report]:
             report = kind(experiment, key, name)
             if report.wanted:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
+    # The comparison with the paper reads the other tables.
     if comparison := reports.get("tables/paper_comparison"):
         comparison.names.made = [path for path, one in reports.items() if one.comparable]
     return reports
@@ -153,6 +155,7 @@ def problems(experiment: Experiment) -> list[Problem]:
     for name, study in experiment.studies.items():
         if study.layout not in layouts():
             listed.append((("studies", name, "layout"), f"is not a layout; there are {', '.join(layouts())}"))
+        # Columns are checked for every study, the rest only where a table asks for it.
         unknown = [column for column in study.columns if column not in columns]
         if unknown:
             known = f"{question(unknown[0], columns).lower()}there are {', '.join(columns)}"
@@ -181,6 +184,7 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         folder, layout = key.split("/")
         if not (kind.of_study and layout == study.layout):
             continue
+        # Two reports of one folder may not write the same file.
         report, file = kind(experiment, key, name), _file(experiment, kind, name)
         other = REPORTS.get(f"{folder}/{file}")
         taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}

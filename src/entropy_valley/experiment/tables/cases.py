@@ -23,7 +23,7 @@ from entropy_valley.experiment.tables.reader import Data
 from entropy_valley.experiment.tables.report import figure, table
 from entropy_valley.experiment.tables.scores import main_cells
 from entropy_valley.experiment.tables.show import Column, Row, Shown
-from entropy_valley.experiment.tables.style import METHOD_COLOURS, METHOD_MARKERS, RC, Figure
+from entropy_valley.experiment.tables.style import FONT, METHOD_COLOURS, METHOD_MARKERS, Figure
 from entropy_valley.results import REMEDY, TRANSLATIONS
 from entropy_valley.texts import shown
 
@@ -271,7 +271,7 @@ def _draw(names: Names, shown_cases: Sequence[Any], below: Sequence[str], lines:
 
 def _texts(names: Names, axes: Axes, case: Any, top: float) -> None:
     """The heading of a case and its texts, with slots and scores."""
-    families = [RC["font.family"], *chinese_fonts()]
+    families = [FONT, *chinese_fonts()]
     axes.text(0, top - 1, heading(names, case), fontweight="bold")
     y = top - 2.2
     for line in _printable(case):

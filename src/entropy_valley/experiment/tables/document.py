@@ -13,9 +13,8 @@ from pathlib import Path
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment
-from entropy_valley.experiment.config.schema import metrics_of
 from entropy_valley.experiment.tables import formats, render
-from entropy_valley.experiment.tables.names import method_names
+from entropy_valley.experiment.tables.names import Names
 from entropy_valley.experiment.tables.report import Report
 
 NAME = "report"
@@ -27,59 +26,64 @@ PAPER = (  # the labels of the paper in its order, as our files
     "tables/failure_buckets", "tables/order_sweep_summary", "tables/negative_order", "tables/crossbb",
     "tables/crossbb_bleu", "tables/defr_transfer", "figures/human_eval", "tables/human_eval_details",
 )  # fmt: skip
-READ = {"tables": "float.tex", "figures": "pdf"}  # which file of an item is set
 PACKAGES = ("graphicx", "caption", "hyperref")
 REMEDY = "Install what is missing (Debian: apt install texlive-latex-extra latex-cjk-chinese), or compile {} elsewhere."
 
 
 def about(experiment: Experiment) -> dict[str, str]:
     """What the title page says of a config."""
-    matrix, tables, autoregressive = experiment.matrix, experiment.tables, experiment.autoregressive.backbones
-    tests = dict.fromkeys(name for direction in matrix.directions for name in experiment.directions[direction].tests)
+    names, matrix, tables = Names(experiment), experiment.matrix, experiment.tables
+    # Directions may share test sets.
+    tests: list[str] = []
+    for name in matrix.directions:
+        tests += experiment.directions[name].tests
     listed = {
         "Results": [experiment.results],
-        "Masked diffusion": [experiment.backbones[name].label for name in matrix.backbones],
-        "Autoregressive": [experiment.backbones[name].label for name in autoregressive],
+        "Masked diffusion": map(names.backbone, matrix.backbones),
+        "Autoregressive": map(names.backbone, experiment.autoregressive.backbones),
         "Directions": map(formats.direction, matrix.directions),
-        "Test sets": tests,
-        "Length methods": [method_names(experiment, name).label for name in matrix.methods],
-        "Reveal order": [formats.ORDERS.get(tables.order, tables.order)],
+        "Test sets": dict.fromkeys(tests),
+        "Length methods": [names.method(name).label for name in matrix.methods],
+        "Reveal order": [names.order(tables.order)],
         "Steps": [str(tables.steps)],
         "Training seeds": map(str, matrix.seeds),
-        "Metrics": [metric.label for metric in metrics_of(experiment.scoring)],
+        "Metrics": [metric.label for metric in names.metrics],
     }
     return {name: ", ".join(values) for name, values in listed.items()}
 
 
 def read(configured: Mapping[str, Report]) -> list[str]:
     """What it is made of: the file of each table and figure that LaTeX sets; reports of numbers alone have none."""
-    endings = {path: READ[path.split("/")[0]] for path in configured}
-    return [f"{path}.{endings[path]}" for path, report in configured.items() if endings[path] in report.endings]
+    paths = []
+    for path, report in configured.items():
+        ending = "float.tex" if path.startswith("tables/") else "pdf"
+        if ending in report.endings:
+            paths.append(f"{path}.{ending}")
+    return paths
 
 
 def write(experiment: Experiment, configured: Mapping[str, Report], out: Path) -> None:
     """Write the document of all reports that wait for nobody; it names its files from its own folder, the results."""
-    ready = {path: report for path, report in configured.items() if report.ready}
-    paths = [file.split(".")[0] for file in read(ready)]
-    of_paper = [path for path in PAPER if path in paths]
-    parts = {"The paper's tables and figures": of_paper, "Ours": [path for path in paths if path not in PAPER]}
-    packages = dict.fromkeys([*render.LATEX_PACKAGES, *PACKAGES])
-    for path in [*of_paper, *parts["Ours"]]:
-        if path.startswith("tables/"):  # the first line of a table says which packages it needs
-            (line,) = files.read_lines(out.parent / f"{path}.float.tex")[:1]
-            packages |= dict.fromkeys(re.findall(r"[\w-]+", line.partition(r"\usepackage{")[2].partition("}")[0]))
+    of_paper: dict[str, str] = {}
+    ours: dict[str, str] = {}
+    packages = [*render.LATEX_PACKAGES, *PACKAGES]
+    for file in read({path: report for path, report in configured.items() if report.ready}):
+        path, _, ending = file.partition(".")
+        part = of_paper if path in PAPER else ours
+        part[path] = configured[path].text
+        # A table says in its first line which packages it needs.
+        if ending != "pdf" and render.CHINESE in files.read_lines(out.parent / file)[0]:
+            packages.append(render.CHINESE)
+    # Those of the paper in its order, the others in that of the registry.
+    parts = {"The paper's tables and figures": sorted(of_paper.items(), key=_place), "Ours": ours.items()}
     text = render.LATEX.get_template("document.tex").render(
-        packages=packages,
-        facts=about(experiment),
-        parts={title: [_item(ready[path], path) for path in some] for title, some in parts.items()},
+        packages=dict.fromkeys(packages), facts=about(experiment), parts=parts, titled=render.title
     )
     files.write_text(out, text)
 
 
-def _item(report: Report, path: str) -> dict[str, str]:
-    folder, name = path.split("/")
-    kind = "Table" if folder == "tables" else "Figure"
-    return {"kind": kind, "path": path, "name": name, "title": render.title(name), "caption": report.text}
+def _place(item: tuple[str, str]) -> int:
+    return PAPER.index(item[0])
 
 
 def typeset(source: Path, out: Path) -> None:
@@ -88,10 +92,12 @@ def typeset(source: Path, out: Path) -> None:
         raise InputError(out, "needs pdflatex of LaTeX", REMEDY.format(source))
     with tempfile.TemporaryDirectory() as work:
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={work}", source.name]
+        # It runs in the folder of results, whose files the source names, and writes elsewhere.
         for _ in range(2):  # the second one knows the pages of the contents
             done = subprocess.run(command, cwd=source.parent, capture_output=True, text=True, errors="replace")
         if done.returncode:
             errors = "\n".join(re.findall(r"^!.*(?:\n.*){0,4}", done.stdout, re.M)) or done.stdout[-500:]
+            # Most often a package or a font lacks.
             remedy = REMEDY.format(source) if "not found" in errors else "Correct what it names, or compile it by hand."
             raise InputError(source, f"pdflatex cannot set it:\n{errors}", remedy)
         with files.atomic(out) as new:

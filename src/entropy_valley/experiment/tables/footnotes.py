@@ -13,7 +13,7 @@ from entropy_valley.decoding.canvas import PART, footnote
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.config.matrix import DEV, Cell
 from entropy_valley.experiment.config.methods import declares
-from entropy_valley.experiment.frames import CELL, PLACE, RUN
+from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats import summary
 from entropy_valley.experiment.tables import formats
 from entropy_valley.experiment.tables.names import Names
@@ -34,6 +34,7 @@ FEW = 50  # sentences
 
 def setting(names: Names, *more: str) -> str:
     """Whose numbers these are: backbones, reveal order and step budget of its cells; and ``more``."""
+    # What writes from left to right has neither an order nor a budget.
     cells = [cell for cell in names.cells if not cell.autoregressive]
     backbones = ", ".join(map(names.backbone, dict.fromkeys(cell.backbone for cell in cells)))
     order = f"reveal order {names.order(cells[0].order)}, T = {cells[0].steps}"
@@ -43,6 +44,7 @@ def setting(names: Names, *more: str) -> str:
 def spread(numbers: pd.DataFrame) -> str:
     """What mean and deviation are, with the number of runs; a single run has its value alone."""
     fewest, most = numbers["runs"].min(), numbers["runs"].max()
+    # A standard deviation needs two runs.
     if most == 1:
         return "One run (training seed)."
     if fewest == most:
@@ -72,14 +74,13 @@ def doubtful_gaps(names: Names, data: Data, baselines: Iterable[str] = summary.B
         places = []
         for (backbone, *place), runs in gaps[baseline].dropna().groupby(level=["backbone", *PLACE], sort=False):
             if runs.any():
-                where = f"{names.backbone(backbone)} {names.place(*place)}"
-                places.append(f"{where} ({runs.sum()} of {counted(len(runs), 'run')})")
+                of_runs = f"{runs.sum()} of {counted(len(runs), 'run')}"
+                places.append(f"{names.backbone(backbone)} {names.place(*place)} ({of_runs})")
         if places:
-            title, lead = formats.CLOSURE_TITLES[baseline], f"Oracle's lead in {names.metric.label}"
-            chance = "may be chance (at most 1.96 standard errors over sentences)"
             yield (
-                f"{title} leaves out runs, in any metric, where {lead} {chance}: {', '.join(places)}. Its means are "
-                "conditional: of the other runs alone."
+                f"{formats.CLOSURE_TITLES[baseline]} leaves out runs, in any metric, where Oracle's lead in "
+                f"{names.metric.label} may be chance (at most 1.96 standard errors over sentences): "
+                f"{', '.join(places)}. Its means are conditional: of the other runs alone."
             )
 
 
@@ -99,12 +100,12 @@ def timing(measured: Sequence[Mapping[str, Any]]) -> list[str]:
     """Where and when latencies were measured: a line for each machine and day; another gives other seconds."""
     lines = []
     for one in measured:
+        sentences, rounds = counted(one["sentences"], "sentence"), counted(len(one["single"]["repeats"]), "round")
         batches = f", batches of {one['batch']}" if one["batch"] < one["sentences"] else ""
-        rounds = counted(len(one["single"]["repeats"]), "round")
         lines.append(
-            f"Latency, with the engine's lookahead: median of {rounds}, {counted(one['sentences'], 'sentence')}"
-            f"{batches}; {one['device']}, {counted(one['threads'], 'thread')}, torch {one['torch']}, "
-            f"{one['precision']}, at most {one['token_budget']} tokens a pass; {one['date']}."
+            f"Latency, with the engine's lookahead: median of {rounds}, {sentences}{batches}; {one['device']}, "
+            f"{counted(one['threads'], 'thread')}, torch {one['torch']}, {one['precision']}, at most "
+            f"{one['token_budget']} tokens a pass; {one['date']}."
         )
     return list(dict.fromkeys(lines))
 
@@ -114,6 +115,7 @@ def sentences(names: Names, data: Data) -> str:
     counts: dict[int, dict[str, None]] = {}
     for cell in data.cells.itertuples():
         counts.setdefault(cell.sentences, {})[names.place(cell.direction, cell.testset)] = None
+    # Test sets of one size share a number.
     if len(counts) == 1:
         return f"N = {next(iter(counts)):,} sentences."
     parts = "; ".join(f"{', '.join(places)}: {count:,}" for count, places in counts.items())
@@ -122,22 +124,14 @@ def sentences(names: Names, data: Data) -> str:
 
 # --- What its numbers were made by, in words and as signatures.
 
-# The cells that agree in these coordinates were made by the same, or they do not belong in one table.
-SCOPES = {
-    "decoder": ["backbone", "order", "steps"],
-    "data_digest": PLACE,
-    "backbone_digest": ["backbone", "seed"],
-    "shifted": ["backbone"],
-    "adapter_digest": RUN,
-}
 BARE = "null"  # the adapter of a backbone that was used as it is
-UNLIKE = "They do not belong in one table: remove the outdated files of its set and run again."
 ODD = {
     "repeated": "with the source of an earlier one",
     "copied": "with the source as translation",
     "invisible": "with a side without visible characters",
     "hidden": "with characters that cannot be seen",
 }
+IN_TRAINING = {"source": "source", "target": "reference", "pair": "pair"}
 
 
 def provenance(
@@ -150,57 +144,45 @@ def provenance(
     """
     cells = data.cells
     require_same_signatures(names, cells)
-    approximate = dict.fromkeys(footnote(decoder) for decoder in cells["decoder"] if PART in decoder)
-    lines = [
-        count(names) if count else sentences(names, data),
-        *pretrainings(names, cells),
-        *overlaps(names, data),
-        *copied(names, cells),
-        *fitted(names),
-        *filter(None, approximate),
-        *made_by(versions(data.files, names.cells)),
-    ]
+    # The first of these stand open below the table, so what all readers need comes first.
+    lines = [count(names) if count else sentences(names, data)]
+    lines += [*pretrainings(names, cells), *overlaps(names, data), *copied(names, cells), *fitted(names)]
+    for decoder in cells["decoder"].unique():
+        if PART in decoder:
+            lines += filter(None, [footnote(decoder)])
+    lines += made_by(versions(data.files, names.cells))
     signed: list[tuple[str, str]] = []
     for metric in names.shown_metrics:
         signed += _signed(names, metric.label, cells, f"signature.{metric.name}")
-    signed += _signed(names, "decoder", cells, "decoder")
-    signed += [(f"{subject}:", text) for subject, text in _digests(cells).items()]
+    signed += [*_signed(names, "decoder", cells, "decoder"), *_digests(cells)]
     return lines, signed
 
 
 def require_same_signatures(names: Names, cells: pd.DataFrame) -> None:
-    """Raise InputError for cells that were made by different things where they must not be."""
-    scopes = dict(SCOPES)
+    """Raise InputError for cells that were decoded or scored by different programs, or that count one run twice.
+
+    What headers tell was compared before, see :mod:`reader`: here is what is different under one config, such as the
+    version of sacreBLEU.
+    """
+    scopes = {"decoder": ["backbone", "order", "steps"]}
     for metric in names.shown_metrics:
         scopes[f"signature.{metric.name}"] = ["direction", "backbone"] if metric.by_direction else []
     for column, scope in scopes.items():
-        what = column if column.startswith("signature.") else f"signature.{column}"
-        first: dict[tuple[Any, ...], Any] = {}
-        for number, cell in enumerate(cells[[*CELL, "set"]].to_dict("records")):
-            value = cells[column].iloc[number] if column in cells else None
-            if not isinstance(value, str):
-                raise InputError(_named(cell), f"no {what}", "Remove its set and run again.")
-            other, theirs = first.setdefault(tuple(cell[key] for key in scope), (cell, value))
-            if value != theirs:
-                raise InputError(_named(cell), f"{what} is {value}, but that of {_named(other)} is {theirs}", UNLIKE)
-    _require_own_runs(cells)
+        for one, other in _unlike(cells, scope, column):
+            problem = f"{column} is {other[column]}, but that of {_named(one)} is {one[column]}"
+            raise InputError(_named(other), problem, "Remove the outdated files of its set and run again.")
+    for one, other in _unlike(cells[cells["adapter_digest"] != BARE], ["adapter_digest"], "seed"):
+        remedy = "Give each seed an adapter of its own."
+        raise InputError(_named(other), f"has the same adapter as {_named(one)}", remedy)
 
 
-def _require_own_runs(cells: pd.DataFrame) -> None:
-    """Runs of several seeds have as many adapters: one adapter under two seeds would count as two runs. They start from
-    one checkpoint, or each from one of its own."""
-    first: dict[str, Any] = {}
-    for cell in cells.to_dict("records"):
-        other = first.setdefault(cell["adapter_digest"], cell)
-        if cell["adapter_digest"] != BARE and other["seed"] != cell["seed"]:
-            remedy = "Give each seed an adapter of its own."
-            raise InputError(_named(cell), f"has the same adapter as {_named(other)}", remedy)
-    for _, runs in cells.groupby("backbone", sort=False):
-        of_seeds = runs.drop_duplicates("seed")
-        if of_seeds["backbone_digest"].nunique() not in (1, len(of_seeds)):
-            cell = of_seeds[of_seeds["backbone_digest"].duplicated(keep=False)].to_dict("records")[-1]
-            problem = f"starts from checkpoint {cell['backbone_digest']}, and only some other runs do so"
-            raise InputError(_named(cell), problem, UNLIKE)
+def _unlike(cells: pd.DataFrame, scope: list[str], column: str) -> Iterator[tuple[pd.Series, pd.Series]]:
+    """Pairs of cells that agree in all of ``scope``, and differ in the column."""
+    # Most tables have one value, and a set of thousands of cells is quick to look through.
+    distinct = cells.drop_duplicates([*scope, column])
+    for _, alike in distinct.groupby(scope, sort=False) if scope else [("all", distinct)]:
+        if len(alike) > 1:
+            yield alike.iloc[0], alike.iloc[1]
 
 
 def _named(cell: Mapping[str, Any]) -> str:
@@ -214,8 +196,12 @@ def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:
     own: list[str] = []
     shared: list[str] = []
     for backbone, runs in cells.groupby("backbone", sort=False):
-        if runs["seed"].nunique() > 1:
-            (own if runs["backbone_digest"].nunique() > 1 else shared).append(names.backbone(str(backbone)))
+        name = names.backbone(str(backbone))
+        seeds, checkpoints = runs["seed"].nunique(), runs["backbone_digest"].nunique()
+        if 1 < checkpoints < seeds:
+            yield f"The {seeds} runs of {name} start from {checkpoints} checkpoints."
+        elif seeds > 1:
+            (own if checkpoints > 1 else shared).append(name)
     if own:
         yield f"Each run of {', '.join(own)} has a pre-training and an adapter of its own."
     if shared:
@@ -235,6 +221,7 @@ def fitted(names: Names) -> Iterator[str]:
     experiment = names.experiment
     for name in dict.fromkeys(cell.method for cell in names.cells if cell.testset == DEV):
         if declares(experiment, name, "learns"):
+            # Without a number it is fitted to all.
             pairs = getattr(getattr(experiment.length_methods, name), "pairs", None)
             which = f"the first {pairs} of these sentences" if pairs else "these sentences"
             yield f"{names.method(name).short} was fitted to {which}."
@@ -257,14 +244,20 @@ def overlaps(names: Names, data: Data) -> Iterator[str]:
     """How many test sentences occur in the training pairs; and what is odd in either, where something is."""
     trained, odd = [], []
     for cell in overlapping(names):
+        # The file counts the test set's own oddities, and below `training` what of it the training pairs have.
         counts = files.read_json(data.files.file(overlap_file(data.files.root, cell)))
-        place, pairs = names.place(cell.direction, cell.testset), counts.get("training", {})
-        if "training" in counts:
-            trained.append(f"{place} {_in_training(pairs)}")
-        odd += [f"{place}: {counts[kind]:,} {text}" for kind, text in ODD.items() if counts.get(kind)]
-        odd += [
-            f"{place}: {counted(pairs[kind], 'training pair')} {text}" for kind, text in ODD.items() if pairs.get(kind)
-        ]
+        place = names.place(cell.direction, cell.testset)
+        pairs = counts.get("training")
+        if pairs is not None:
+            parts = [counted(pairs[key], noun) for key, noun in IN_TRAINING.items()]
+            has_any = pairs["source"] or pairs["target"]
+            trained.append(f"{place} {', '.join(parts) if has_any else 'none'}")
+        for kind, text in ODD.items():
+            if counts.get(kind):
+                odd.append(f"{place}: {counts[kind]:,} {text}")
+        for kind, text in ODD.items():
+            if pairs and pairs.get(kind):
+                odd.append(f"{place}: {counted(pairs[kind], 'training pair')} {text}")
     if trained:
         yield f"Test sentences that occur in training: {'; '.join(trained)}."
     if odd:
@@ -273,50 +266,48 @@ def overlaps(names: Names, data: Data) -> Iterator[str]:
 
 def copied(names: Names, cells: pd.DataFrame) -> Iterator[str]:
     """How many hypotheses are their source, where some are: COMET scores such a copy high."""
-    copies = cells[cells.get("copies", pd.Series(0, cells.index)) > 0]
     systems = []
-    for (method, backbone, *place), of_system in copies.groupby(["method", "backbone", *PLACE], sort=False):
+    # A header may lack the count.
+    copies = cells[cells["copies"] > 0] if "copies" in cells else cells[:0]
+    for (method, backbone, *place), rows in copies.groupby(["method", "backbone", *PLACE], sort=False):
         system = f"{names.method(method).short}, {names.backbone(backbone)}, {names.place(*place)}"
-        systems.append(f"{system} {of_system['copies'].sum():.0f} of {of_system['sentences'].sum():,}")
+        systems.append(f"{system} {rows['copies'].sum():.0f} of {rows['sentences'].sum():,}")
     if systems:
         yield f"Translations that are a copy of their source: {'; '.join(systems)}."
-
-
-def _in_training(counts: Mapping[str, int]) -> str:
-    if not (counts["source"] or counts["target"]):
-        return "none"
-    nouns = {"source": "source", "target": "reference", "pair": "pair"}
-    return ", ".join(counted(counts[key], noun) for key, noun in nouns.items())
 
 
 def _signed(names: Names, subject: str, cells: pd.DataFrame, column: str) -> Iterator[tuple[str, str]]:
     """A line for each distinct signature. It names the directions that have it, if not all; and the backbones, if not
     all, where a direction has two signatures."""
-    where: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    places: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for direction, of_direction in cells.groupby("direction", sort=False):
+        # Metrics that tokenize have a signature for each language; only backbones tell two of one direction apart.
         several = of_direction[column].nunique() > 1
         for value, rows in of_direction.groupby(column, sort=False):
             backbones = tuple(rows["backbone"].unique()) if several else ()
-            where.setdefault((str(value), backbones), []).append(str(direction))
-    for (value, backbones), directions in where.items():
-        shown = [*map(formats.direction, directions)] if len(directions) < cells["direction"].nunique() else []
+            places.setdefault((value, backbones), []).append(formats.direction(direction))
+    for (value, backbones), directions in places.items():
+        listed = directions if len(directions) < cells["direction"].nunique() else []
         if {*backbones} != {*cells["backbone"]}:
-            shown += map(names.backbone, backbones)
-        yield f"{subject} {', '.join(shown)}".rstrip() + ":", value
+            listed = [*listed, *map(names.backbone, backbones)]
+        yield f"{subject} {', '.join(listed)}".rstrip() + ":", value
 
 
-def _digests(cells: pd.DataFrame) -> dict[str, str]:
+def _digests(cells: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """The first digits of the digests of data and checkpoints, whether logits are shifted, and a digest of adapters."""
-    data, backbones, logits = {}, {}, {}
+    data, checkpoints, logits = {}, {}, {}
     for direction, testset, digest in cells[[*PLACE, "data_digest"]].itertuples(index=False):
         data[f"{direction}/{testset}"] = digest[:SHORT]
     for backbone, rows in cells.groupby("backbone", sort=False):
-        digests = sorted(rows["backbone_digest"].unique())
-        backbones[backbone] = (
-            digests[0][:SHORT] if len(digests) == 1 else f"digest of all:{files.digest(digests)[:SHORT]}"
-        )
+        # Runs may each have a pre-training of their own.
+        first, *others = sorted(rows["backbone_digest"].unique())
+        checkpoints[backbone] = _of_all([first, *others]) if others else first[:SHORT]
         logits[backbone] = "shifted" if rows["shifted"].iloc[0] == "true" else "unshifted"
+    for subject, values in (("data", data), ("backbones", checkpoints), ("logits", logits)):
+        yield f"{subject}:", "|".join(map(":".join, values.items()))
     adapters = sorted({*cells["adapter_digest"]} - {BARE})
-    named = {"data": data, "backbones": backbones, "logits": logits}
-    lines = {subject: "|".join(map(":".join, values.items())) for subject, values in named.items()}
-    return lines | {"adapters": f"{len(adapters)}|digest of all:{files.digest(adapters)[:SHORT]}"}
+    yield "adapters:", f"{len(adapters)}|{_of_all(adapters)}"
+
+
+def _of_all(digests: list[str]) -> str:
+    return f"digest of all:{files.digest(digests)[:SHORT]}"

@@ -4,34 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
+from entropy_valley.decoding import orders
 from entropy_valley.scoring.metrics import Metric
 
-# --- Names of reveal orders and directions. Those of length methods and backbones are in their blocks of the config.
+# --- Names. Those of length methods and backbones are in their blocks of the config.
 
 RISING = ("ratio", "ev", "oracle")  # the paper's three, as their scores are expected to rise
 # Titles of the columns of gap closures by what they are over; the paper's, over Fixed Ratio, goes without its name.
 CLOSURE_TITLES = {"ratio": "Gap closure", "ratio_eos": "Closure over Ratio + EOS"}
 
-ORDERS = {
-    "med": "MED",
-    "sig_first": "SIG-first",
-    "reverse_sig": "Reverse-SIG",
-    "hybrid": "Hybrid MED→SIG",
-    "entropy_weighted_sig": "Entropy-weighted SIG",
-    "left_to_right": "Strict L2R",
-    "blocks": "Blocks, MED inside",
-    "oracle_anchor": "Oracle anchors, then MED",
-    "random": "Random",
-}
-_UNSAID = {"seed"}  # settings that make no other kind of order
-
-
-def order_label(name: str, order: str, settings: Mapping[str, Any]) -> str:
-    """``Hybrid MED→SIG, p = 0.25``: the order and its settings; an order that is not ours by its name in the config."""
-    listed = [f"{key} = {value}" for key, value in sorted(settings.items()) if key not in _UNSAID]
-    return ", ".join([ORDERS[order], *listed]) if order in ORDERS else name
+# Those of our reveal orders stand in their classes.
+ORDERS = {name: order.label for name, order in orders.ORDERS.items()}
 
 
 def direction(name: str) -> str:

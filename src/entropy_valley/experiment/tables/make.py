@@ -13,8 +13,7 @@ from entropy_valley.experiment.tables import document, live, pages
 def make(experiment: Experiment, outputs: Sequence[str], inputs: Iterable[str]) -> None:
     """Make a table or figure, the page of a test set's sentences, the live page, or the document of all.
 
-    ``outputs`` are its files, in the folder of results that has the ``inputs``; what follows them, as the record, is
-    not looked at.
+    ``outputs`` are its files, in the folder of results that has the ``inputs``.
     """
     out = Path(outputs[0])
     if out.name == live.NAME:

@@ -38,23 +38,23 @@ def export(experiment: Experiment, out: Path) -> list[str]:
     exported: list[Cell] = []
     for one in sets_of(experiment).all:
         if header_path(one.scores(root)).is_file():
+            # A set may have been scored before the config got more cells.
             scored = entries(header_path(one.scores(root)))
-            own = [cell for cell in one.cells if system_of(cell) in scored]
-            folders[one.folder(root)] = [*map(system_of, own)]
-            exported += own
+            cells_of_set = [cell for cell in one.cells if system_of(cell) in scored]
+            folders[one.folder(root)] = [*map(system_of, cells_of_set)]
+            exported += cells_of_set
     if not folders:
         raise InputError(root, "no cell of this config is scored", "Run the workflow first, or name another config.")
+    # The toolkit sees no headers: what is older than the config must not get that far.
     results = Results(experiment, root)
     require_of_config(results, exported)
     sentences, cells = read_sets(root, folders, ("hypothesis", "source", "target"), results.file)
-    names = {key: system_name(*key) for key in map(tuple, cells[CELL].to_numpy())}
-    metrics = metrics_of(experiment.scoring)
+    cells["system"] = [system_name(*key) for key in cells[CELL].itertuples(index=False)]
     lines = []
     with files.atomic_folder(out) as new:
         for (testset, direction), of_pair in cells.groupby(["testset", "direction"], sort=False):
-            rows = sentences.merge(of_pair[CELL])
-            systems = {names[key]: part for key, part in rows.groupby(CELL, sort=False)}
-            lines.append(_pair(new / testset, direction, systems, of_pair, metrics))
+            rows = sentences.merge(of_pair[[*CELL, "system"]])
+            lines.append(_pair(new / testset, direction, rows, of_pair, metrics_of(experiment.scoring)))
     return lines
 
 
@@ -65,29 +65,26 @@ def system_name(backbone: str, _direction: str, _testset: str, *coordinates: Any
     return "-".join(filter(None, (backbone, run, method, order and f"{order}-T{steps}")))
 
 
-def _pair(
-    folder: Path, direction: str, systems: dict[str, pd.DataFrame], cells: pd.DataFrame, metrics: Iterable[Metric]
-) -> str:
-    """Write what there is of a test set in one direction."""
-    first = next(iter(systems.values()))
+def _pair(folder: Path, direction: str, sentences: pd.DataFrame, cells: pd.DataFrame, metrics: Iterable[Metric]) -> str:
+    """Write what there is of a test set in one direction, its systems one after another."""
+    first, *_ = (rows for _, rows in sentences.groupby("system", sort=False))
     _lines(folder / "sources" / f"{direction}.txt", first["source"])
     _lines(folder / "references" / f"{direction}.{REFERENCE}.txt", first["target"])
     # The format wants documents: here each test set is one.
     _lines(folder / "documents" / f"{direction}.docs", [f"{folder.name} {folder.name}"] * len(first))
-    for name, rows in systems.items():
+    for name, rows in sentences.groupby("system", sort=False):
         _lines(folder / "system-outputs" / direction / f"{name}.txt", rows["hypothesis"])
     written = []
     for metric in metrics:
-        path = folder / "metric-scores" / direction / f"{metric.name}-{'src' if metric.reference_free else REFERENCE}"
-        whole = dict(zip(systems, cells.get(metric.name, [None] * len(cells)), strict=True))
+        name = f"{metric.name}-{'src' if metric.reference_free else REFERENCE}"
         # The toolkit compares systems, so a metric needs all of them.
-        if pd.notna([*whole.values()]).all():
-            written.append(metric.name)
-            _lines(path.with_name(f"{path.name}.sys.score"), (f"{name}\t{score}" for name, score in whole.items()))
-        if metric.name in first and not any(rows[metric.name].isna().any() for rows in systems.values()):
-            scores = (f"{name}\t{score}" for name, rows in systems.items() for score in rows[metric.name])
-            _lines(path.with_name(f"{path.name}.seg.score"), scores)
-    return f"{folder.name} {direction}: {len(systems)} systems, {len(first)} sentences, {', '.join(written)}"
+        for frame, ending in ((cells, "sys"), (sentences, "seg")):
+            if metric.name in frame and frame[metric.name].notna().all():
+                scores = frame["system"] + "\t" + frame[metric.name].astype(str)
+                _lines(folder / "metric-scores" / direction / f"{name}.{ending}.score", scores)
+                written.append(metric.name)
+    counts = f"{len(cells)} systems, {len(first)} sentences"
+    return f"{folder.name} {direction}: {counts}, {', '.join(dict.fromkeys(written))}"
 
 
 def _lines(path: Path, texts: Iterable[str]) -> None:

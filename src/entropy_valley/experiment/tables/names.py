@@ -109,12 +109,13 @@ class Names:
     @functools.cached_property
     def informed(self) -> set[str]:
         """The methods of its cells that see the reference, or take the canvases of one that does: none is ever bold."""
-        config, names = self.experiment, {cell.method for cell in self.cells} & self._methods.keys()
-        return {
-            name
-            for name in names
-            if any(declares(config, one, "sees_reference") for one in (name, *origins(config, name)))
-        }
+        informed = set()
+        # Beam searches have no block, and see nothing.
+        for name in {cell.method for cell in self.cells} & self._methods.keys():
+            for one in (name, *origins(self.experiment, name)):
+                if declares(self.experiment, one, "sees_reference"):
+                    informed.add(name)
+        return informed
 
     def method_in(self, name: str, direction: str) -> str:
         """The label of a method's row in a direction. A ratio that depends on it stands behind the first part of the
@@ -123,6 +124,7 @@ class Names:
         ratios = getattr(self._methods.get(name), "ratios", None)
         if not isinstance(ratios, Mapping) or self._methods[name].method != "ratio":
             return label
+        # The number belongs to the ratio, not to the slot behind it.
         what, plus, slot = label.partition(" + ")
         return f"{what} {ratios[direction]:g}{plus}{slot}"
 
@@ -133,8 +135,14 @@ class Names:
 
     def order(self, name: str) -> str:
         """``Hybrid MED→SIG, p = 0.25``: a reveal order and its settings."""
-        section = order_settings(self.experiment, name)
-        return formats.order_label(name, section["order"], section["order_settings"])
+        block = order_settings(self.experiment, name)
+        if block["order"] not in formats.ORDERS:
+            return name  # a user's own order
+        texts = [formats.ORDERS[block["order"]]]
+        for key, value in sorted(block["order_settings"].items()):
+            if key != "seed":  # which makes no other kind of order
+                texts.append(f"{key} = {value}")
+        return ", ".join(texts)
 
 
 @functools.cache

@@ -15,7 +15,6 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley import files
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, sets_of, study_cells
 from entropy_valley.experiment.frames import SOURCES, read_sets, require_means
@@ -103,25 +102,11 @@ class Report:
     def __init__(self, kind: Kind, experiment: Experiment, key: str, name: str) -> None:
         self.kind, self.experiment, self.key, self.name = kind, experiment, key, name
         self.rule, self.endings = kind.rule, ENDINGS[kind.rule]
-
-    @functools.cached_property
-    def names(self) -> Names:
-        """With the metrics that it prints."""
-        cells = self.kind.cells(self.experiment) if self.kind.cells else study_cells(self.experiment, self.name)
-        names = Names(self.experiment, cells, self.name)
-        names.shown_metrics = self.kind.metrics(names)
-        return names
-
-    @property
-    def cells(self) -> Sequence[Cell]:
-        """The cells whose results it shows; none where the config does not ask for it."""
-        return self.names.cells
-
-    read_cells = cells
-
-    @property
-    def wanted(self) -> bool:
-        return self.kind.wanted(self.names)
+        # The cells whose results it shows; none where the config does not ask for it.
+        self.cells = kind.cells(experiment) if kind.cells else study_cells(experiment, name)
+        self.names = Names(experiment, self.cells, name)
+        self.names.shown_metrics = kind.metrics(self.names)
+        self.wanted = kind.wanted(self.names)
 
     @property
     def ready(self) -> bool:
@@ -137,14 +122,15 @@ class Report:
     @property
     def text(self) -> str:
         """The caption with the labels of metrics."""
-        listed = " and ".join(metric.label for metric in self.names.main_metrics)
+        names, caption = self.names, self.kind.caption
         words = {
-            "metric": self.names.metric.label,
-            "metrics": listed,
-            "zeros": ZEROS[self.names.statistics.wilcoxon_zeros],
+            "metric": names.metric.label,
+            "metrics": " and ".join(metric.label for metric in names.main_metrics),
+            "zeros": ZEROS[names.statistics.wilcoxon_zeros],
         }
-        caption = self.kind.caption if isinstance(self.kind.caption, str) else self.kind.caption(self.names)
-        return re.sub(r"\{(\w+)\}", lambda word: words[word[1]], caption)
+        text = caption if isinstance(caption, str) else caption(names)
+        # Not by str.format: a caption may have braces of its own.
+        return re.sub(r"\{(\w+)\}", lambda word: words[word[1]], text)
 
     @functools.cached_property
     def columns(self) -> Sequence[str]:
@@ -157,8 +143,10 @@ class Report:
         sources = {SOURCES[name] for name in self.columns}
         read: list[str] = []
         if self.kind.scored:
-            names = [name for name in SET_FILES if name != TRANSLATIONS or "translations" in sources]
-            read += [f"{folder}/{name}" for folder in systems_of(self.experiment, cells, root) for name in names]
+            for folder in systems_of(self.experiment, cells, root):
+                for name in SET_FILES:
+                    if name != TRANSLATIONS or "translations" in sources:
+                        read.append(f"{folder}/{name}")
         for cell in cells:
             if "test set" in sources:
                 read.append(f"{root}/corpus/{cell.direction}/test/{cell.testset}.jsonl")
@@ -167,7 +155,8 @@ class Report:
         if "diagnostics" in sources:
             read += diagnostics(root, cells)
         if self.kind.scored and self.kind.signed:
-            read += [footnotes.overlap_file(root, cell) for cell in footnotes.overlapping(self.names)]
+            for cell in footnotes.overlapping(self.names):
+                read.append(footnotes.overlap_file(root, cell))
         return list(dict.fromkeys([*read, *self.kind.files(self.names)]))
 
     def data(self, results: Results) -> Data:
@@ -191,18 +180,14 @@ class Report:
 
     def make(self, results: Results, **paths: Path) -> None:
         """Make it and write its files, one path for each ending."""
-        written = self.shown(results)
-        render.write_csv(paths["csv"], written.numbers)
-        if isinstance(written, Figure):
-            rc = style.settings(self.experiment.tables.matplotlibrc)
-            style.save(written.draw(rc), paths, rc)
-            return
-        if "tex" in paths:
-            files.write_text(paths["tex"], render.to_latex(written))
-            files.write_text(paths["float.tex"], render.to_latex(written, self.text, f"tab:{self.name}"))
-        files.write_text(paths["md"], render.to_markdown(written))
-        caption = self.text if self.rule == "table" else ""
-        files.write_text(paths["html"], render.page(render.title(self.name), written, caption))
+        shown = self.shown(results)
+        if isinstance(shown, Figure):
+            render.write_csv(paths["csv"], shown.numbers)
+            own = self.experiment.tables.matplotlibrc
+            style.save(shown.draw(own), paths, own)
+        else:
+            caption = self.text if self.rule == "table" else ""
+            render.write_table(paths, shown, render.title(self.name), caption, f"tab:{self.name}")
 
 
 def systems_of(experiment: Experiment, cells: Iterable[Cell], root: str) -> dict[str, list[System]]:

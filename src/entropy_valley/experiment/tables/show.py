@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,18 +35,13 @@ class Row:
     parts: bool = False
 
 
-OPEN = 3  # notes below a table that everybody reads
-
-
 @dataclass(frozen=True)
 class Shown:
     """``numbers`` is the tidy frame of the CSV file. ``columns`` and ``rows`` are what people read, all of it plain
-    Unicode; below come the ``notes``, then the ``signatures``, each in typewriter type behind its name. The first
-    :data:`OPEN` notes are always in sight. The rest, and the signatures, are folded in pages and Markdown, and comments
-    in LaTeX.
+    Unicode; below come the ``notes``, then the ``signatures``, each in typewriter type behind its name.
 
-    The first ``labels`` columns say what a row is. All but the last of them are left out where they are those of the
-    row above: rows that share the first one are a group.
+    The first ``labels`` columns say what a row is. All but the last of them are left out where they repeat the row
+    above.
     """
 
     numbers: pd.DataFrame
@@ -56,45 +52,38 @@ class Shown:
     signatures: Sequence[tuple[str, str]] = ()
 
     @property
-    def open_notes(self) -> Sequence[str]:
-        return self.notes[:OPEN]
-
-    @property
-    def folded_notes(self) -> Sequence[str]:
-        return self.notes[OPEN:]
-
-    @property
-    def sections(self) -> list[tuple[str, list[list[Row]]]]:
-        """The sections by their names, each as groups of rows, whose repeated labels are left out. A row of a table
-        with one label is a group of its own."""
-        sections: list[tuple[str, list[list[Row]]]] = []
+    def sections(self) -> list[tuple[str, list[Row]]]:
+        """The sections by their names, each with its rows, whose repeated labels are left out."""
+        sections: list[tuple[str, list[Row]]] = []
         above = None
         for row in self.rows:
+            # In a section, the first row has all its labels.
             if above is None or row.parts or row.section != above.section:
                 sections.append((row.section, []))
                 above = None
-            groups = sections[-1][1]
-            if above is None or self.labels == 1 or row.texts[0] != above.texts[0]:
-                groups.append([row])
-            else:
-                groups[-1].append(dataclasses.replace(row, texts=self._without_repeated(row.texts, above.texts)))
+            texts = list(row.texts)
+            for number in range(self.labels - 1):
+                # A label that repeats is still printed where one to its left does not.
+                if above is None or row.texts[number] != above.texts[number]:
+                    break
+                texts[number] = ""
+            sections[-1][1].append(dataclasses.replace(row, texts=texts))
             above = row
         return sections
 
-    def _without_repeated(self, texts: Sequence[str], above: Sequence[str]) -> list[str]:
-        own = list(texts)
-        for number in range(self.labels - 1):
-            if texts[: number + 1] == above[: number + 1]:
-                own[number] = ""
-        return own
-
     @property
-    def title_groups(self) -> list[tuple[str, int]]:
-        """The titles that neighbours share, each with the number of its columns; none where no column has one."""
-        groups: list[tuple[str, int]] = []
-        for column in self.columns:
-            if groups and groups[-1][0] == column.over:
-                groups[-1] = (column.over, groups[-1][1] + 1)
-            else:
-                groups.append((column.over, 1))
-        return groups if any(over for over, _ in groups) else []
+    def title_groups(self) -> list[tuple[str, int, int]]:
+        """The titles that neighbours share, each with the numbers of its first and last column, from 1 on; none where
+        no column has one."""
+        groups = []
+        last = 0
+        for over, columns in itertools.groupby(column.over for column in self.columns):
+            first, last = last + 1, last + len(list(columns))
+            groups.append((over, first, last))
+        return groups if any(column.over for column in self.columns) else []
+
+    def pages(self, rows: int) -> list[Shown]:
+        """The table in parts of so many rows, each with the labels and the section of its first row."""
+        # A table without rows is one page.
+        starts = range(0, max(len(self.rows), 1), rows)
+        return [dataclasses.replace(self, rows=self.rows[start : start + rows]) for start in starts]

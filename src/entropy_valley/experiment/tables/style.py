@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from entropy_valley import files
 
@@ -21,20 +22,11 @@ METHOD_COLOURS = {"oracle": "#595959", "ev": "#0072B2", "ratio": "#E69F00"}
 METHOD_MARKERS = {"oracle": "D", "ev": "o", "ratio": "s"}
 SERIES_COLOURS = ("#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#F0E442")  # what is not a method
 BACKBONE_COLOURS, BACKBONE_MARKERS = ("#D55E00", "#CC79A7", "#009E73"), ("^", "v", "P")  # beside methods
-INK, GRID, BAND = "#222222", "#D9D9D9", "#EBEBEB"
+INK, GRID, BAND = "#222222", "#D9D9D9", "#EBEBEB"  # the first two are those of the style sheet
+FONT = "DejaVu Sans"  # too
 ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # the box of a text, which hides the grid behind it
 
-# Sizes are relative to `font.size`, so that one key of a user's changes them all; "small" is 7 points.
-RC = {
-    "font.family": "DejaVu Sans", "font.size": 8.5, "axes.titlesize": "medium", "axes.labelsize": "medium",
-    "legend.fontsize": "medium",
-    "text.color": INK, "axes.edgecolor": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.7, "axes.axisbelow": True,
-    "axes.grid": True, "axes.grid.axis": "y", "grid.color": GRID, "grid.linewidth": 0.6,
-    "xtick.bottom": False, "xtick.major.width": 0.7, "ytick.major.width": 0.7, "legend.frameon": False,
-    "lines.linewidth": 1.2, "errorbar.capsize": 2.5, "figure.constrained_layout.use": True,
-    "text.parse_math": False, "pdf.fonttype": 42, "savefig.dpi": 200, "svg.hashsalt": "entropy-valley",
-}  # fmt: skip
+SHEET = Path(__file__).with_name("templates") / "figures.mplstyle"
 UNDATED = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}  # metadata of each format
 
 LETTER = -0.18  # where a panel's letter stands, left of a legend above the axes, in widths of the axes
@@ -54,19 +46,19 @@ class Figure:
     width: float = COLUMN
     height: float = 2.7
 
-    def draw(self, rc: Mapping[str, Any] = RC) -> figure.Figure:
-        return draw(*self.panels, width=self.width, height=self.height, rc=rc)
+    def draw(self, own: str | None = None) -> figure.Figure:
+        return draw(*self.panels, width=self.width, height=self.height, own=own)
 
 
-def settings(own: str | None) -> Mapping[str, Any]:
-    """RC, and above it a user's own ``matplotlibrc``: fonts, sizes, resolution."""
-    import matplotlib as mpl
+def look(own: str | None = None) -> AbstractContextManager[None]:
+    """A context of :data:`SHEET`, and above it a user's own ``matplotlibrc``: fonts, sizes, resolution."""
+    import matplotlib.style
 
     if own is None:
-        return RC
+        return matplotlib.style.context(SHEET)
     if not Path(own).is_file():
         raise files.not_there(own)
-    return RC | dict(mpl.rc_params_from_file(own, use_default_template=False))
+    return matplotlib.style.context([SHEET, own])
 
 
 def faint(colour: str) -> tuple[float, float, float]:
@@ -78,19 +70,18 @@ def faint(colour: str) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7, rc: Mapping[str, Any] = RC) -> figure.Figure:
+def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7, own: str | None = None) -> figure.Figure:
     """Rows of panels, each drawn by a function of its axes and lettered A, B, … when there are several.
 
     ``width`` and ``height`` are one panel's, in inches; a row has as many as fit on a page. So the figure is printed as
     large as it is drawn, and its letters keep their size.
     """
 
-    import matplotlib as mpl
     from matplotlib import figure
 
     columns = max(1, min(len(panels), int(PAGE / width + 1e-9)))
     rows = math.ceil(len(panels) / columns)
-    with mpl.rc_context(rc):  # type: ignore[arg-type]  # its stub wants literal keys
+    with look(own):
         drawn = figure.Figure(figsize=(width * columns, height * rows))
         grid = list(drawn.subplots(rows, columns, squeeze=False).flat)
         for axes in grid[len(panels) :]:
@@ -109,12 +100,9 @@ def legend_above(axes: Axes) -> None:
     drawn.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=columns, fontsize="small")
 
 
-def save(drawn: figure.Figure, paths: Mapping[str, Path], rc: Mapping[str, Any] = RC) -> None:
+def save(drawn: figure.Figure, paths: Mapping[str, Path], own: str | None = None) -> None:
     """Write all formats in one layout, each whole, without a date: the same figure gives the same bytes."""
-
-    import matplotlib as mpl
-
-    with mpl.rc_context(rc):  # type: ignore[arg-type]
+    with look(own):
         drawn.draw_without_rendering()  # the first layout chooses ticks, the second makes room for their labels
         for kind, undated in UNDATED.items():
             buffer = io.BytesIO()  # matplotlib hides a failed write behind an error of its own

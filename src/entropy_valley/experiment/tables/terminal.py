@@ -1,72 +1,49 @@
-"""A finished table on the terminal."""
+"""The numbers of a finished table or figure on the terminal."""
 
 from __future__ import annotations
 
-import csv
-import itertools
-import re
-from collections.abc import Iterable, Iterator
+import io
+import shutil
+import sys
 from pathlib import Path
 
-from rich import box
-from rich.console import Console
-from rich.markdown import Markdown
-from rich.table import Table
-from rich.text import Text
+import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.texts import shown
 
 LOG = 160  # characters of a line in a log, which has no right edge
+LABEL, LONGEST = 30, 60  # characters of a text that names a row, and of any in print
 
 
 def show(path: str | Path) -> None:
-    """Print a ``.csv`` as a table, and anything else as Markdown."""
-    lines = files.read_lines(path)
-    console = Console()
-    if not console.is_terminal:
-        console.width = LOG
-    if Path(path).suffix == ".csv":
-        console.print(_table(path, [*csv.reader(lines)]))
-    else:
-        page = [line for part in _fitting(map(shown, lines), console.width) for line in part]
-        console.print(Markdown("\n".join(page), hyperlinks=False))
+    """Print the CSV file of a table, whichever of its files ``path`` names."""
+    path = Path(path).with_suffix(".csv")
+    text = "\n".join(files.read_lines(path))
+    try:
+        table = pd.read_csv(io.StringIO(text), na_values=[""], keep_default_na=False).rename(columns=shown)
+    except pd.errors.ParserError:
+        raise InputError(path, "is no table of results", "Name a file of results/tables.") from None
+    for name in table.select_dtypes("object"):
+        table[name] = table[name].fillna("").astype(str).map(shown)
+
+    # What all rows have stands once, above the table.
+    for name in table if len(table) > 1 else ():
+        if table[name].nunique(dropna=False) == 1:
+            print(f"{name}: {table.pop(name).iloc[0]}")
+
+    # The first texts, if short, say what a row is: they stand again beside each part of a table that is too wide.
+    names = []
+    for name, column in table.items():
+        if column.dtype != object or column.str.len().max() > LABEL:
+            break
+        names.append(name)
+    table = table.set_index(names) if names else table
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else LOG
+    with pd.option_context("display.unicode.east_asian_width", True, "display.max_colwidth", LONGEST):
+        print(table.to_string(line_width=width, float_format=_number, na_rep=""))
 
 
-def _fitting(lines: Iterable[str], width: int) -> Iterator[list[str]]:
-    """The lines of a page. A table that is too wide becomes several, each with the first columns, which hold names."""
-    for is_table, some in itertools.groupby(lines, lambda line: line.startswith("|")):
-        if not is_table:
-            yield list(some)
-            continue
-        columns = list(zip(*(re.split(r"(?<!\\)\|", line)[1:-1] for line in some), strict=True))
-        names = list(itertools.takewhile(lambda column: column[1].strip() == ":--", columns))
-        part = list(names)
-        for column in columns[len(names) :]:
-            if len(part) > len(names) and sum(map(_width, [*part, column])) > width:
-                yield _lines(part)
-                part = list(names)
-            part.append(column)
-        yield _lines(part)
-
-
-def _lines(columns: list[tuple[str, ...]]) -> list[str]:
-    return [*(f"|{'|'.join(row)}|" for row in zip(*columns, strict=True)), ""]
-
-
-def _width(column: tuple[str, ...]) -> int:
-    """Characters that a column takes where its title alone is broken, between words."""
-    title, _, *cells = (text.strip(" *") for text in column)
-    return 3 + max(map(len, [*title.split(), *cells]), default=0)
-
-
-def _table(path: str | Path, rows: list[list[str]]) -> Table:
-    if not rows or {len(row) for row in rows} != {len(rows[0]) or 1}:
-        raise InputError(path, "is no table of results", "Name a .md or .csv of results/tables.")
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold")
-    for title in rows[0]:
-        table.add_column(Text(shown(title)))
-    for row in rows[1:]:
-        table.add_row(*(Text(shown(text)) for text in row))
-    return table
+def _number(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
