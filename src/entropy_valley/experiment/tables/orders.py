@@ -140,10 +140,10 @@ def orders(names: Names, data: Data) -> Shown:
 
 def order_texts(names: Names, order: str, values: Numbers) -> list[str]:
     scores = [formats.number(values[metric.name], metric.decimals) for metric in names.shown_metrics]
-    return [names.order(order), *scores, *test_texts(names, values), *(f"{values[name]:.2f}" for name in COSTS[1:])]
+    return [names.order(order), *scores, *difference_texts(names, values), *(f"{values[name]:.2f}" for name in COSTS[1:])]
 
 
-def test_texts(names: Names, values: Numbers) -> list[str]:
+def difference_texts(names: Names, values: Numbers) -> list[str]:
     """The difference with its interval, and its p; dashes where nothing was tested."""
     if "delta" not in values:
         return [formats.NONE] * 2
@@ -269,7 +269,7 @@ def category_texts(names: Names, values: Numbers) -> list[str]:
     scores = [
         formats.number(values[name], names.metric.decimals) if name in values else formats.NONE for name in ORDERED
     ]
-    return [f"{values['sentences']:.0f}", *scores, *test_texts(names, values)]
+    return [f"{values['sentences']:.0f}", *scores, *difference_texts(names, values)]
 
 
 def correlation(difference: str, title: str, values: Numbers) -> str:
