@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from entropy_valley.data.categories import CATEGORIES, categories_of, refused
-from entropy_valley.errors import InputError
 from entropy_valley.experiment.config.methods import source_guided
 from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test
@@ -39,12 +39,8 @@ def scores_of_runs(names: Names, data: Data) -> Iterator[tuple[tuple[Any, ...], 
     for key, cells in data.cells.groupby(RUNS, sort=False):
         rows = data.sentences[(data.sentences[RUNS] == list(key)).all(axis=1)]
         scores = rows.pivot(index="id", columns=["method", "order"], values=names.metric.name)
-        scores = scores.loc[rows["id"].unique()]
-        for order in (names.experiment.tables.order, *cells.loc[cells["method"] == FIXED, "order"]):
-            if (FIXED, order) not in scores:
-                place = "/".join(map(str, key))
-                raise InputError(place, f"its run has no cell of {FIXED} and {order}", "Add both to the study.")
-        yield key, cells, scores
+        # A bootstrap draws by place: the sentences stay in the order of the test set.
+        yield key, cells, scores.loc[rows["id"].unique()]
 
 
 def heading(names: Names, key: Sequence[Any], sentences: float) -> str:
@@ -71,36 +67,38 @@ def order_numbers(names: Names, data: Data) -> pd.DataFrame:
     require_costs(data.cells, COSTS)
     main, rows = names.experiment.tables.order, []
     for key, cells, scores in scores_of_runs(names, data):
-        means = {}
         for cell in cells.itertuples():
-            means[cell.method, cell.order] = getattr(cell, names.metric.name)
-            values = {metric.name: getattr(cell, metric.name) for metric in names.metrics}
-            values |= {name: getattr(cell, name) for name in COSTS}
+            values = {name: getattr(cell, name) for name in (*(metric.name for metric in names.metrics), *COSTS)}
             if cell.method == FIXED and cell.order != main:
-                test = asdict(paired_test(scores[FIXED, cell.order], scores[FIXED, main], names.statistics))
-                values |= {name: test[name] for name in BOOTSTRAP}
+                values |= tested(names, scores[FIXED, cell.order], scores[FIXED, main])
             rows += [(*key, cell.method, cell.order, *item) for item in values.items()]
-        rows += [(*key, "", "", *item) for item in spans(names, means).items()]
+        rows += [(*key, "", "", *item) for item in spans(names, cells).items()]
     return pd.DataFrame(rows, columns=[*RUNS, "method", "order", "metric", "value"])
 
 
-def spans(names: Names, scores: Mapping[tuple[str, str], float]) -> dict[str, float]:
-    main = names.experiment.tables.order
-    orders = {order: score for (method, order), score in scores.items() if method == FIXED}
-    lengths = {method: score for (method, order), score in scores.items() if order == main}
-    guided = [score for order, score in orders.items() if source_guided(names.experiment, order)]
-    span = spread(guided)
-    values = {"source_guided_span": span, "main_and_guided_span": spread([*guided, orders[main]])}
-    values |= {"span": spread([*orders.values()]), "length_span": spread([*lengths.values()])}
+def tested(names: Names, first: pd.Series, second: pd.Series) -> dict[str, float]:
+    """The difference of two orders, sentence by sentence."""
+    test = asdict(paired_test(first, second, names.statistics))
+    return {name: test[name] for name in BOOTSTRAP}
+
+
+def spans(names: Names, cells: pd.DataFrame) -> dict[str, float]:
+    """How far the scores of a run lie apart."""
+    main, scores = names.experiment.tables.order, cells.set_index(["method", "order"])[names.metric.name]
+    orders, lengths = scores[FIXED], scores.xs(main, level="order")
+    guided = orders[[source_guided(names.experiment, order) for order in orders.index]]
+    span = guided.max() - guided.min()  # NaN where no order is guided by the source
+    values = {
+        "source_guided_span": span,
+        "main_and_guided_span": np.ptp([*guided, orders[main]]),
+        "span": np.ptp(orders),
+        "length_span": np.ptp(lengths),
+    }
     for name in (FIXED, "ev"):
-        if {name, "ratio"} <= lengths.keys():
+        if name in lengths and "ratio" in lengths:
             lead = lengths[name] - lengths["ratio"]
             values |= {f"{name}_ratio": lead, f"{name}_ratio_over_span": lead / span if span else math.nan}
     return values
-
-
-def spread(scores: Sequence[float]) -> float:
-    return max(scores) - min(scores) if scores else math.nan
 
 
 @table(
@@ -116,19 +114,16 @@ def orders(names: Names, data: Data) -> Shown:
     columns = [Column("Schedule", align="l"), *map(Column, [*titles, "Calls", "Slots", "Passes"])]
     rows: list[Row] = []
     for key, of_run in numbers.groupby(RUNS, sort=False):
-        values = {
-            system: rows.set_index("metric")["value"]
-            for system, rows in of_run.groupby(["method", "order"], sort=False)
-        }
-        listed = [*dict.fromkeys(of_run.loc[of_run["method"] == FIXED, "order"])]
-        guided = [name for name in listed if name != main and source_guided(names.experiment, name)]
-        controls = [name for name in listed if name != main and name not in guided]
+        values = {system: rows["value"] for system, rows in of_run.set_index("metric").groupby(["method", "order"])}
+        listed = of_run.loc[of_run["method"] == FIXED, "order"].unique()
+        guided = {name for name in listed if source_guided(names.experiment, name)}
         title = heading(names, key, values[FIXED, main]["sentences"])
-        rows += [Row(order_texts(names, name, values[FIXED, name]), title) for name in (main, *guided)]
-        rows += [
-            Row(order_texts(names, name, values[FIXED, name]), "Additional controls", parts=number == 0)
-            for number, name in enumerate(controls)
-        ]
+        # First the main order, then those guided by the source, then the controls.
+        for name in sorted(listed, key=lambda name: (name != main, name not in guided)):
+            is_control = name != main and name not in guided
+            rows.append(
+                Row(order_texts(names, name, values[FIXED, name]), "Additional controls" if is_control else title)
+            )
         for number, texts in enumerate(span_texts(names, values["", ""])):
             rows.append(Row([*texts, *[formats.NONE] * (len(columns) - len(texts))], parts=number == 0))
     notes = ["Schedules: the canvas has the reference's length, and as many slots are revealed at each step."]
@@ -144,12 +139,18 @@ def orders(names: Names, data: Data) -> Shown:
 
 
 def order_texts(names: Names, order: str, values: Numbers) -> list[str]:
-    lead, p = formats.NONE, formats.NONE
-    if "delta" in values:
-        lead = formats.lead(values, names.metric)
-        p = formats.p_value(values["p_two_sided"], names.statistics.resamples)
     scores = [formats.number(values[metric.name], metric.decimals) for metric in names.shown_metrics]
-    return [names.order(order), *scores, lead, p, *(f"{values[name]:.2f}" for name in COSTS[1:])]
+    return [names.order(order), *scores, *difference_texts(names, values), *(f"{values[name]:.2f}" for name in COSTS[1:])]
+
+
+def difference_texts(names: Names, values: Numbers) -> list[str]:
+    """The difference with its interval, and its p; dashes where nothing was tested."""
+    if "delta" not in values:
+        return [formats.NONE] * 2
+    return [
+        formats.lead(values, names.metric),
+        formats.p_value(values["p_two_sided"], names.statistics.resamples),
+    ]
 
 
 def span_texts(names: Names, values: Numbers) -> Iterator[list[str]]:
@@ -168,6 +169,7 @@ def span_texts(names: Names, values: Numbers) -> Iterator[list[str]]:
 # --- Two orders on a challenge subset: a row for each category of the source, and all together.
 
 OVERALL = "overall"
+ORDERED = ("other", "main")  # columns of the mean scores of both orders
 CONCENTRATIONS = {
     "gini": "SIG-Concentration: Gini coefficient of max(SIG, 0) over the slots of the all-mask canvas, as in the "
     "authors' code.",
@@ -210,9 +212,8 @@ def category_numbers(names: Names, data: Data) -> pd.DataFrame:
             part = frame if name == OVERALL else frame[[name in listed for listed in kinds]]
             values: dict[str, float] = {"sentences": len(part)}
             if len(part):
-                test = asdict(paired_test(part["other"], part["main"], names.statistics))
-                values |= {"other": part["other"].mean(), "main": part["main"].mean()}
-                values |= {one: test[one] for one in BOOTSTRAP}
+                values |= part[[*ORDERED]].mean().to_dict()
+                values |= tested(names, part["other"], part["main"])
             if name == OVERALL:
                 values |= spearman(frame["concentration"], frame["other"] - frame["main"])
             rows += [(*key, name, *item) for item in values.items()]
@@ -264,12 +265,11 @@ def categories(names: Names, data: Data) -> Shown:
 
 
 def category_texts(names: Names, values: Numbers) -> list[str]:
-    texts = [f"{values['sentences']:.0f}", *[formats.NONE] * 4]
-    if values["sentences"]:
-        scores = [formats.number(values[order], names.metric.decimals) for order in ("other", "main")]
-        p = formats.p_value(values["p_two_sided"], names.statistics.resamples)
-        texts[1:] = [*scores, formats.lead(values, names.metric), p]
-    return texts
+    """The texts of a category; dashes where no sentence is in it."""
+    scores = [
+        formats.number(values[name], names.metric.decimals) if name in values else formats.NONE for name in ORDERED
+    ]
+    return [f"{values['sentences']:.0f}", *scores, *difference_texts(names, values)]
 
 
 def correlation(difference: str, title: str, values: Numbers) -> str:

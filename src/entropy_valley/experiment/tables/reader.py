@@ -154,9 +154,6 @@ ANY_FIT = [need for needs in FITTED.values() for need in needs]
 OLD = "Run the workflow again: it makes only these again."
 MADE_FROM = "made_from."  # how the keys of params begin that say what a result is made from
 REMADE = f"{MADE_FROM}translations"  # of scores: also where a set has got more cells
-# What length methods declare that use a fit, by its name in the params.
-FITTED = {"length_statistics": ["uses_statistics"], "learned": ["learns"], "length_head": ["uses_length_head"]}
-ANY_FIT = [need for needs in FITTED.values() for need in needs]
 
 
 def changes(experiment: Experiment, root: str, one: CellSet, testset: str) -> list[tuple[str, Path, Difference]]:

@@ -79,15 +79,15 @@ def baselines(numbers: pd.DataFrame) -> list[str]:
     return [name for name in BASELINES if name in set(numbers["method"])]
 
 
+def score_texts(numbers: pd.DataFrame, row: Any, metric: Metric) -> list[str]:
+    """A row's texts below :func:`score_columns`."""
+    return [score(row, metric), *(closure(row, name) for name in baselines(numbers))]
+
+
 def score_columns(numbers: pd.DataFrame, metric: Metric) -> list[Column]:
     """Scores and gap closures in a metric."""
     mean = "Mean ± Std" if numbers["runs"].max() > 1 else "One run"
     return [Column(title, metric.label) for title in (mean, *(CLOSURE_TITLES[name] for name in baselines(numbers)))]
-
-
-def method_label(names: Names, row: Any) -> str:
-    label = names.method_in(row.method, row.direction)
-    return Bold(label) if row.method == "ev" else label
 
 
 # --- The main table.
@@ -108,25 +108,28 @@ def main_cells(experiment: Experiment) -> list[Cell]:
 def main(names: Names, data: Data) -> Shown:
     """Length methods by direction, for the main backbone. Bold is the best that could be deployed; EV is shaded."""
     numbers = summary(data, names.metrics)
-    columns = [Column("Direction", align="l"), Column("Method", align="l")]
-    for metric in names.shown_metrics:
-        columns += score_columns(numbers, metric)
-    rows = []
-    for place, of_place in ranked(names, numbers).groupby(PLACE, sort=False):
-        for label, texts, is_ev in method_rows(names, of_place):
-            rows.append(Row([names.place(*place), label, *texts], shaded=is_ev))
+    columns, rows = method_by_method(names, numbers)
     return Shown(numbers, columns, rows, [footnotes.setting(names), *footnotes.reading(names, data, numbers)], labels=2)
 
 
-def method_rows(names: Names, of_setting: pd.DataFrame) -> Iterator[tuple[str, list[str], bool]]:
-    """Label and texts of each method of a setting, and whether it is EV."""
-    by_metric = Rows(of_setting, "metric", "method")
-    for method in of_setting["method"].unique():
-        texts = []
-        for metric in names.shown_metrics:
-            row = by_metric[metric.name, method]
-            texts += [score(row, metric), *(closure(row, name) for name in baselines(of_setting))]
-        yield method_label(names, row), texts, method == "ev"
+def method_by_method(names: Names, numbers: pd.DataFrame, whole: bool = False) -> tuple[list[Column], list[Row]]:
+    """A group per direction, a row per method, of each metric the score and the gap closures. ``whole``: a section per
+    backbone and order, too, and a group per step budget."""
+    columns = [Column("Direction", align="l"), *[Column("T", align="r")] * whole, Column("Method", align="l")]
+    for metric in names.shown_metrics:
+        columns += score_columns(numbers, metric)
+    rows = []
+    for (backbone, order), section in ranked(names, numbers).groupby(["backbone", "order"], sort=False):
+        title = f"{names.backbone(backbone)}, {names.order(order)}" if whole else ""
+        for (*place, steps, method), of_method in section.groupby([*PLACE, "steps", "method"], sort=False):
+            label = names.method_in(method, place[0])
+            texts = [names.place(*place), *[str(steps)] * whole, Bold(label) if method == "ev" else label]
+            # The config may print the metrics in another order than the summary has them.
+            of_metric = {row.metric: row for row in of_method.itertuples()}
+            for metric in names.shown_metrics:
+                texts += score_texts(numbers, of_metric[metric.name], metric)
+            rows.append(Row(texts, title, shaded=method == "ev"))
+    return columns, rows
 
 
 # --- A matrix of several reveal orders or step budgets: each length method under each of them.
@@ -148,15 +151,7 @@ def matrix_cells(experiment: Experiment) -> list[Cell]:
 def whole_matrix(names: Names, data: Data) -> Shown:
     """All cells of the matrix: a section per backbone and order, a group per direction, in it the methods of each T."""
     numbers = summary(data, names.metrics)
-    columns = [Column("Direction", align="l"), Column("T", align="r"), Column("Method", align="l")]
-    for metric in names.shown_metrics:
-        columns += score_columns(numbers, metric)
-    rows = []
-    for (backbone, order), section in ranked(names, numbers).groupby(["backbone", "order"], sort=False):
-        for (*place, steps), of_setting in section.groupby([*PLACE, "steps"], sort=False):
-            for label, texts, is_ev in method_rows(names, of_setting):
-                labels = [names.place(*place), str(steps), label]
-                rows.append(Row([*labels, *texts], f"{names.backbone(backbone)}, {names.order(order)}", is_ev))
+    columns, rows = method_by_method(names, numbers, whole=True)
     backbones, orders, steps = (numbers[key].unique() for key in ("backbone", "order", "steps"))
     setting = f"Backbones: {', '.join(map(names.backbone, backbones))}. "
     setting += f"Reveal orders: {'; '.join(map(names.order, orders))}. T = {', '.join(map(str, steps))}."
@@ -179,20 +174,12 @@ def all_backbones(experiment: Experiment) -> list[Cell]:
     return table_cells(experiment) if len(experiment.matrix.backbones) > 1 else []
 
 
-@table(CROSS, all_backbones, metrics=lambda names: [names.metric])
-def crossbb(names: Names, data: Data) -> Shown:
-    """Scores in the main metric: a group per backbone, a row per direction. Its CSV has every metric."""
-    return backbones_beside(names, data, summary(data, names.metrics))
-
-
-@table(CROSS.replace("{metric}", "sacreBLEU"), all_backbones, metrics=lambda names: names.named_metrics("bleu"))
-def crossbb_bleu(names: Names, data: Data) -> Shown:
-    """The same in sacreBLEU."""
-    return backbones_beside(names, data, summary(data, names.metrics).query("metric == 'bleu'"))
-
-
-def backbones_beside(names: Names, data: Data, numbers: pd.DataFrame) -> Shown:
+def backbones_beside(names: Names, data: Data) -> Shown:
+    """Scores in one metric: a group per backbone, a row per direction. The CSV of the main metric has every metric."""
+    numbers = summary(data, names.metrics)
     (metric,) = names.shown_metrics
+    if metric != names.metric:
+        numbers = numbers[numbers["metric"] == metric.name]
     methods = [name for name in COMPARED if name in set(numbers["method"])]
     columns = [Column("Backbone", align="l"), Column("Direction", align="l")]
     columns += [Column(names.method(name).short, shaded=name == "ev") for name in methods]
@@ -209,6 +196,12 @@ def backbones_beside(names: Names, data: Data, numbers: pd.DataFrame) -> Shown:
     return Shown(numbers, columns, rows, [footnotes.setting(names), *footnotes.reading(names, data, numbers)], labels=2)
 
 
+crossbb = table(CROSS, all_backbones, metrics=lambda names: [names.metric])(backbones_beside)
+crossbb_bleu = table(
+    CROSS.replace("{metric}", "sacreBLEU"), all_backbones, metrics=lambda names: names.named_metrics("bleu")
+)(backbones_beside)
+
+
 @figure(
     "Share of the {metric} gap between Fixed Ratio and Oracle that Entropy-Valley closes, by backbone and direction. "
     'Bars are standard deviations over training seeds; "n/a": in each run Oracle\'s lead over Ratio may be '
@@ -223,24 +216,21 @@ def crossbb_figure(names: Names, data: Data) -> Figure:
 
 def _closure_bars(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     backbones = [*numbers["backbone"].unique()]
-    places = [*numbers.groupby(PLACE, sort=False)]
+    places = numbers.groupby(PLACE, sort=False)
     width = SPAN / len(places)
     for index, (place, rows) in enumerate(places):
-        offset = (index - (len(places) - 1) / 2) * width
-        bars = sorted((backbones.index(row.backbone) + offset, row) for row in rows.itertuples())
-        positions = [position for position, _ in bars]
-        means, stds = ([100 * getattr(row, f"gap_closure_{one}") for _, row in bars] for one in ("mean", "std"))
-        axes.bar(
-            positions, means, 0.92 * width, color=style.SERIES_COLOURS[index % len(style.SERIES_COLOURS)],
-            label=names.place(*place),
-        )  # fmt: skip
+        # The bars of a backbone stand side by side, centred on its tick.
+        positions = rows["backbone"].map(backbones.index) + (index - (len(places) - 1) / 2) * width
+        means, stds = (100 * rows[f"gap_closure_{name}"] for name in ("mean", "std"))
+        colour = style.SERIES_COLOURS[index % len(style.SERIES_COLOURS)]
+        axes.bar(positions, means, 0.92 * width, color=colour, label=names.place(*place))
         axes.errorbar(positions, means, yerr=stds, fmt="none", ecolor=style.INK, elinewidth=0.9)
-        for position, mean, std in zip(positions, means, stds, strict=True):
-            text = formats.NOT_AVAILABLE if math.isnan(mean) else formats.minus(f"{mean:.1f}")
-            height = 0.0 if math.isnan(mean) else max(0.0, mean + (0.0 if math.isnan(std) else std))
+        # Numbers stand above the bar and its deviation; n/a stands on the axis.
+        heights = (means + stds.fillna(0)).fillna(0).clip(lower=0)
+        for position, mean, height in zip(positions, means, heights, strict=True):
             axes.annotate(
-                text, (position, height), (0, 3), textcoords="offset points", ha="center", fontsize="small",
-                bbox=style.ON_WHITE,
+                formats.number(mean, 1), (position, height), (0, 3), textcoords="offset points", ha="center",
+                fontsize="small", bbox=style.ON_WHITE,
             )  # fmt: skip
     axes.margins(y=0.1)
     axes.axhline(0, color=style.INK, linewidth=0.7)
@@ -287,26 +277,21 @@ def budgets(names: Names, data: Data) -> Shown:
     columns += [Column(names.method(name).short, align="r", shaded=name == "ev") for name in reversed(RISING[1:])]
     columns += [Column(names.method("ratio").short, align="r")]
     columns += [Column("Gap closure", align="r"), Column("L ≤ T", align="r")]
-    of_system = Rows(numbers[numbers["metric"] == metric.name].sort_values("steps"), *PLACE, "steps", "method")
     rows = []
-    for place, steps in by_budget(numbers):
-        oracle, ev, ratio = (of_system[*place, steps, name] for name in ("oracle", "ev", "ratio"))
-        share = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
-        texts = [names.place(*place), str(steps)]
-        texts += [formats.mean_std(row.mean, row.std, metric.decimals) for row in (oracle, ev, ratio)]
-        texts += [Bold(share) if ev.gap_closure_runs and ev.mean >= oracle.mean else share]
-        rows.append(Row([*texts, f"{100 * ev.within_steps:.1f}%"]))
+    for place, of_place in numbers[numbers["metric"] == metric.name].groupby(PLACE, sort=False):
+        for steps, of_budget in of_place.groupby("steps"):  # ascending
+            of_method = {row.method: row for row in of_budget.itertuples()}
+            systems = [of_method[name] for name in ("oracle", "ev", "ratio")]
+            oracle, ev, _ = systems
+            share = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
+            texts = [names.place(*place), str(steps)]
+            texts += [formats.mean_std(row.mean, row.std, metric.decimals) for row in systems]
+            texts += [Bold(share) if ev.gap_closure_runs and ev.mean >= oracle.mean else share]
+            rows.append(Row([*texts, f"{100 * ev.within_steps:.1f}%"]))
     cell = names.cells[0]
     whose = f"{names.backbone(cell.backbone)}, reveal order {names.order(cell.order)}"
     notes = [f"{metric.label} at each step budget T; {whose}.", footnotes.spread(numbers), *BUDGETS]
     return Shown(numbers, columns, rows, [*notes, *footnotes.doubtful_gaps(names, data, ["ratio"])], labels=2)
-
-
-def by_budget(numbers: pd.DataFrame) -> Iterator[tuple[tuple[str, str], int]]:
-    """Each place with its step budgets, ascending."""
-    for place, of_place in numbers.groupby(PLACE, sort=False):
-        for steps in sorted(of_place["steps"].unique()):
-            yield place, steps
 
 
 @figure(PARETO)
@@ -320,18 +305,15 @@ def budgets_figure(names: Names, data: Data) -> Figure:
 def _budgets(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     first = names.cells[0]
     place, metric = tuple(numbers[PLACE].iloc[0]), names.metric
-    of_system = Rows(numbers, "steps", "method")
-    steps = sorted(numbers["steps"].unique())
     for name in RISING:
-        rows = [of_system[budget, name] for budget in steps]
+        rows = numbers[numbers["method"] == name].sort_values("steps")
         axes.errorbar(
-            steps, [row.mean for row in rows],
-            yerr=[row.std for row in rows] if any(row.runs > 1 for row in rows) else None,
+            rows["steps"], rows["mean"], yerr=rows["std"] if (rows["runs"] > 1).any() else None,
             color=style.METHOD_COLOURS[name], marker=style.METHOD_MARKERS[name], markersize=4,
             label=names.method(name).short,
         )  # fmt: skip
     axes.set_xscale("log", base=2)
-    axes.set_xticks(steps, [*map(str, steps)], fontsize="small")
+    axes.set_xticks(rows["steps"], [*map(str, rows["steps"])], fontsize="small")
     axes.minorticks_off()
     axes.set_xlabel("denoising steps T")
     axes.set_title(names.place(*place))
@@ -395,17 +377,14 @@ def readings(names: Names, data: Data) -> Shown:
 def changed_scores(names: Names, data: Data) -> pd.DataFrame:
     """For each system ``changed``: the share of sentences whose score in the main metric is not that under the readings
     of the backbone's origin, in the same system; the mean over runs. NaN for the origins."""
-    rest = [key for key in CELL if key != "backbone"]
-    scores = data.sentences.pivot(index=[*rest, "id"], columns="backbone", values=names.metric.name)
-    parts = []
-    for backbone in scores:
-        origin = checkpoint_of(names.experiment, backbone)
-        if origin != backbone:
-            pairs = scores[[backbone, origin]].dropna()
-            shares = (pairs[backbone] != pairs[origin]).groupby(level=rest, sort=False).mean()
-            parts.append(shares.rename("changed").reset_index().assign(backbone=backbone))
-    whole = pd.concat(parts) if parts else pd.DataFrame(columns=[*CELL, "changed"])
-    return whole.groupby([*SETTING, "method"], sort=False, as_index=False)["changed"].mean()
+    metric = names.metric.name
+    scores = data.sentences[[*CELL, "id", metric]]
+    origins = scores["backbone"].map(functools.partial(checkpoint_of, names.experiment))
+    before = scores.rename(columns={"backbone": "origin", metric: "before"})
+    variants = scores.assign(origin=origins)[origins != scores["backbone"]]
+    pairs = variants.merge(before, on=["origin", *(key for key in CELL if key != "backbone"), "id"])
+    shares = pairs.assign(changed=pairs[metric] != pairs["before"]).groupby(CELL, sort=False)["changed"].mean()
+    return shares.groupby([*SETTING, "method"], sort=False).mean().reset_index()
 
 
 # --- A study's systems beside what the paper prints for LLaDA-8B-Base: the check of a reproduction.
@@ -471,12 +450,11 @@ def beside_the_paper(names: Names, data: Data) -> pd.DataFrame:
     numbers = summary(data, names.metrics).merge(slots, on=[*SETTING, "method"])
     printed = []
     for row in numbers.itertuples():
+        kind = PUBLISHED.get(row.metric)
         values = {"paper_canvas": papers_canvas(row.direction, row.method)}
-        for name in ("", "_closure"):
-            kind = f"{PUBLISHED.get(row.metric)}{name}"
-            number = find("tab:main", kind, direction=row.direction, system=row.method)
+        for column, name in (("paper", f"{kind}"), ("paper_gap_closure", f"{kind}_closure")):
+            number = find("tab:main", name, direction=row.direction, system=row.method)
             std = deviation(number) if number else None
-            column = f"paper_gap{name}" if name else "paper"
             values |= {f"{column}_mean": value_of(number), f"{column}_std": value_of(std)}
         printed.append(values)
     numbers = pd.concat([numbers, pd.DataFrame(printed)], axis=1)

@@ -44,7 +44,7 @@ DIFFERENCES = {  # of two systems' mean scores over runs, by the names of their 
 }  # fmt: skip
 
 System = tuple[str, str, int]  # method, order and T
-Key = tuple[Any, ...]  # the values of TRAINED
+Key = tuple[Any, ...]  # the values of TRAINED, then of SYSTEM
 
 
 def main_system(names: Names) -> System:
@@ -64,7 +64,7 @@ def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
     seconds per sentence, one at a time and all together, TIMED.
     What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
     """
-    scores = by_run(data.sentences, names.metric.name)
+    scores = by_cell(data.sentences, names.metric.name)
     runs = of_runs(names, data, scores, against)
     groups = runs.groupby([*(key for key in TRAINED if key != "seed"), *SYSTEM], sort=False, dropna=False)
     values = [name for name in runs if name not in (*TRAINED, *SYSTEM)]
@@ -73,7 +73,8 @@ def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
     single = [*TESTED[1:], *(name for name in (*DIFFERENCES.values(), *LIMITS) if name in values)]
     mean[single] = std[single] = math.nan
     for place, seeds in groups["seed"]:
-        for name, value in of_means(names, scores, place[:4], place[4:], [*seeds], against).items():
+        own = (*place[:4], seeds.iloc[0], *place[4:])
+        for name, value in of_means(names, scores, own, [*seeds], against).items():
             mean.loc[place, name] = value
     over = [
         frame.assign(runs=groups.size(), statistic=name).reset_index() for name, frame in (("mean", mean), ("std", std))
@@ -83,43 +84,37 @@ def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
     return whole[[*place, *SYSTEM, "statistic", "seed", "runs", *values]]
 
 
-def by_run(sentences: pd.DataFrame, value: str) -> dict[Key, pd.DataFrame]:
-    """Of each run a value of each sentence (rows) by each of its systems (columns)."""
-    runs = {}
-    for key, rows in sentences.groupby(TRAINED, sort=False):
-        wide = rows.pivot(index="id", columns=SYSTEM, values=value)
-        runs[key] = wide.reindex(rows["id"].unique())
-    return runs
+def by_cell(sentences: pd.DataFrame, value: str) -> dict[Key, pd.Series]:
+    """Of each cell a value of each sentence."""
+    cells = sentences.groupby([*TRAINED, *SYSTEM], sort=False)
+    return {key: rows.set_index("id")[value] for key, rows in cells}
 
 
-def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.DataFrame], against: System) -> pd.DataFrame:
+def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: System) -> pd.DataFrame:
     """The rows of single runs."""
     columns, first = names.study.columns, names.cells[0].backbone
     costs = ["calls", "slots", "passes", "within_steps", *["run_tokens"] * ("tokens" in columns)]
     require_costs(data.cells, costs)
-    texts = by_run(data.sentences, "hypothesis") if "changed" in columns else {}
-    over = {column: [name] for column, name in CLOSURES.items()}
-    if BEST in columns:
-        over[BEST] = fixed_ratios(names)
+    texts = by_cell(data.sentences, "hypothesis") if "changed" in columns else {}
+    keys = [*data.cells[[*TRAINED, *SYSTEM]].itertuples(index=False, name=None)]
+    cells = dict(zip(keys, data.cells.itertuples(), strict=True))
     rows = []
-    for key, cells in data.cells.groupby(TRAINED, sort=False):
-        rivals = {system_of(cell): cell for cell in cells.itertuples()}
-        for system, cell in rivals.items():
-            row: dict[str, float] = {}
-            if is_timed(names):
-                measured = data.files.latency(names.cells[cell.Index])
-                row |= {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
-            if "changed" in columns:
-                other = texts.get((first, *key[1:]))
-                row["changed"] = math.nan
-                if key[0] != first and other is not None and system in other:
-                    row["changed"] = (texts[key][system] != other[system]).mean()
-            row |= gaps(rivals, scores[key], system, against, over, names.metric.name)
-            row |= dict.fromkeys(TESTED, math.nan)
-            if against in rivals and system != against:
-                test = asdict(paired_test(scores[key][against], scores[key][system], names.statistics))
-                row |= {name: test["delta" if name == "lead" else name] for name in TESTED}
-            rows.append(row | of_means(names, scores, key[:4], system, [cell.seed], against))
+    for key, cell in cells.items():
+        row: dict[str, float] = {}
+        if is_timed(names):
+            measured = data.files.latency(names.cells[cell.Index])
+            row |= {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
+        if "changed" in columns:
+            other = texts.get((first, *key[1:]))
+            is_other = key[0] != first and other is not None
+            row["changed"] = (texts[key] != other).mean() if is_other else math.nan
+        row |= gaps(names, cells, scores, key, beside(cells, key, against))
+        row |= dict.fromkeys(TESTED, math.nan)
+        rival = (*key[:5], *against)
+        if rival in cells and rival != key:
+            test = asdict(paired_test(scores[rival], scores[key], names.statistics))
+            row |= {name: test["delta" if name == "lead" else name] for name in TESTED}
+        rows.append(row | of_means(names, scores, key, [cell.seed], against))
     shown = [metric.name for metric in names.metrics]
     own = data.cells.reindex(columns=[*TRAINED, *SYSTEM, *shown, "length_mae", *costs[:4], "sentences", *costs[4:]])
     own = own.rename(columns={"length_mae": "mae", "within_steps": "untouched", "run_tokens": "tokens"})
@@ -136,63 +131,60 @@ def fixed_ratios(names: Names) -> list[str]:
     return [name for name in methods if is_ratio_without_slot(names.experiment, name)]
 
 
-def gaps(
-    rivals: Mapping[System, Any],
-    scores: pd.DataFrame,
-    own: System,
-    against: System,
-    over: Mapping[str, Sequence[str]],
-    metric: str,
-) -> dict[str, float]:
-    """Closures over the best of some ratios, by column, and cost, of a system in a run.
+def beside(cells: Mapping[Key, Any], own: Key, against: System) -> tuple[str, int]:
+    """The order and T of the Ratio and Oracle that a system is compared with: its own, or else the main table's."""
+    has_own = any((*own[:5], name, *own[6:]) in cells for name in ("ratio", "oracle"))
+    return own[6:] if has_own else against[1:]
 
-    Ratio and Oracle are those under the system's own order and T; where there are none, those of the main table.
-    """
+
+def gaps(
+    names: Names, cells: Mapping[Key, Any], scores: Mapping[Key, pd.Series], own: Key, setting: tuple[str, int]
+) -> dict[str, float]:
+    """Closures over the best of some ratios, by column, and cost, of a system in a run."""
+    over = {column: [name] for column, name in CLOSURES.items()}
+    if BEST in names.study.columns:
+        over[BEST] = fixed_ratios(names)
+    oracle, ratio = ((*own[:5], name, *setting) for name in ("oracle", "ratio"))
     values = dict.fromkeys((*over, "cost"), math.nan)
-    for setting in (against[1:], own[1:]):  # its own comes last, and wins
-        oracle, ratio = (rivals.get((name, *setting)) for name in ("oracle", "ratio"))
-        if ratio is not None:
-            values["cost"] = rivals[own].calls / ratio.calls
-        for column, methods in over.items():
-            ratios = [rivals[name, *setting] for name in methods if (name, *setting) in rivals]
-            if oracle is None or not ratios:
-                continue
-            best = max(ratios, key=lambda cell: getattr(cell, metric))
-            chance = may_be_chance(scores[system_of(oracle)] - scores[system_of(best)])
-            share = closure(*(getattr(cell, metric) for cell in (rivals[own], best, oracle)))
-            values[column] = math.nan if chance else float(share)
+    if ratio in cells:
+        values["cost"] = cells[own].calls / cells[ratio].calls
+    whole = {key: getattr(cell, names.metric.name) for key, cell in cells.items()}
+    for column, methods in over.items():
+        ratios = [key for name in methods if (key := (*own[:5], name, *setting)) in cells]
+        if oracle in cells and ratios:
+            best = max(ratios, key=whole.__getitem__)
+            if not may_be_chance(scores[oracle] - scores[best]):
+                values[column] = float(closure(whole[own], whole[best], whole[oracle]))
     return values
 
 
 def of_means(
-    names: Names, scores: Mapping[Key, pd.DataFrame], place: Key, system: System, seeds: Sequence[int], against: System
+    names: Names, scores: Mapping[Key, pd.Series], own: Key, seeds: Sequence[int], against: System
 ) -> dict[str, float]:
     """What the study asks for of a system's mean over runs: its difference from the first backbone, and limits of its
-    closure."""
+    closure. ``own`` is its key with any of the ``seeds``."""
 
-    def mean(system: System, backbone: str = place[0]) -> pd.Series | None:
+    def mean(system: Key, backbone: str = own[0]) -> Any:
         """The mean of a system's scores over the same seeds, sentence by sentence; None unless it has all of them."""
-        runs = [scores.get((backbone, *place[1:], seed)) for seed in seeds]
-        if any(run is None or system not in run for run in runs):
-            return None
-        return sum(run[system] for run in runs if run is not None) / len(runs)
+        runs: list[Any] = [scores.get((backbone, *own[1:4], seed, *system)) for seed in seeds]
+        return None if any(run is None for run in runs) else sum(runs) / len(runs)
 
-    own, first = mean(system), names.cells[0].backbone
+    first, columns = names.cells[0].backbone, names.study.columns
     values: dict[str, float] = {}
-    if "difference" in names.study.columns:
+    if "difference" in columns:
         values |= dict.fromkeys(DIFFERENCES.values(), math.nan)
-        other = mean(system, first) if place[0] != first else None
-        if own is not None and other is not None:
-            test = asdict(paired_test(own, other, names.statistics))
+        # A sentence is compared with itself, by the same method and seeds.
+        before = mean(own[5:], first)
+        if own[0] != first and before is not None:
+            test = asdict(paired_test(mean(own[5:]), before, names.statistics))
             values |= {column: test[name] for name, column in DIFFERENCES.items()}
-    if "closure_interval" in names.study.columns:
+    if "closure_interval" in columns:
         values |= dict.fromkeys(LIMITS, math.nan)
-        for setting in (system[1:], against[1:]):  # its own order and T, or else the main table's
-            ratio, oracle = (mean((name, *setting)) for name in ("ratio", "oracle"))
-            if own is not None and ratio is not None and oracle is not None:
-                if system not in (("ratio", *setting), ("oracle", *setting)):
-                    values |= closure_limits(own, ratio, oracle, names.statistics)
-                break
+        rivals = [(name, *beside(scores, own, against)) for name in ("ratio", "oracle")]
+        ratio, oracle = map(mean, rivals)
+        # Those of Ratio and Oracle hold by definition.
+        if own[5:] not in rivals and ratio is not None and oracle is not None:
+            values |= closure_limits(mean(own[5:]), ratio, oracle, names.statistics)
     return values
 
 
@@ -214,12 +206,12 @@ class StudyColumn(NamedTuple):
     how it is read."""
 
     title: str
-    text: Callable[[SystemRow], str] | int
+    text: Callable[[SystemRow, str], str] | int
     note: str = ""
     align: str = "r"
 
 
-def lead_text(row: SystemRow) -> str:
+def lead_text(row: SystemRow, _: str) -> str:
     """The lead with its interval and p; of several runs the mean, and whether the intervals leave zero out."""
     if system_of(row.mean) == row.against or pd.isna(row.mean.lead):
         return formats.NONE
@@ -232,7 +224,7 @@ def lead_text(row: SystemRow) -> str:
     return f"{formats.signed(row.mean.lead, decimals)} ({above} above, {below} below 0 of {len(runs)} runs)"
 
 
-def difference_text(row: SystemRow) -> str:
+def difference_text(row: SystemRow, _: str) -> str:
     """From the first backbone, with its interval and p; of several runs by their mean, sentence by sentence."""
     mean = row.mean
     if pd.isna(mean.difference):
@@ -242,7 +234,7 @@ def difference_text(row: SystemRow) -> str:
     return f"{interval}, {formats.p_statement(mean.difference_p, row.names.statistics.resamples)}"
 
 
-def limits_text(row: SystemRow) -> str:
+def limits_text(row: SystemRow, _: str) -> str:
     if pd.isna(row.mean.closure_low):
         return formats.NONE
     return f"[{formats.percent(row.mean.closure_low)}, {formats.percent(row.mean.closure_high)}]"
@@ -255,7 +247,7 @@ def closure_text(row: SystemRow, column: str) -> str:
     return formats.closure(row.mean[column], row.std[column], row.runs[column].count(), len(row.runs))
 
 
-def cost_text(row: SystemRow) -> str:
+def cost_text(row: SystemRow, _: str) -> str:
     text = formats.mean_std(row.mean.cost, row.std.cost, 2)
     return text if text == formats.NOT_AVAILABLE else f"{text}×"
 
@@ -269,35 +261,36 @@ def ratios_of(row: SystemRow) -> list[float]:
     return grid(row.names.experiment, row.mean.method, row.mean.direction)
 
 
-def ratios_text(row: SystemRow) -> str:
-    ends = ratios_of(row)[:1] + ratios_of(row)[-1:]
-    return "–".join(dict.fromkeys(f"{ratio:g}" for ratio in ends)) or formats.NONE
+def ratios_text(row: SystemRow, _: str) -> str:
+    ratios = ratios_of(row)
+    return "–".join(dict.fromkeys(f"{ratio:g}" for ratio in ratios[:1] + ratios[-1:])) or formats.NONE
 
 
-def cap_text(row: SystemRow, steps: int = 0) -> str:
-    """At most so many probes a sentence, and with ``steps`` so many passes; a dash where no number bounds them."""
+def cap_text(row: SystemRow, column: str) -> str:
+    """At most so many probes a sentence, or so many passes with them; a dash where no number bounds them."""
     base = base_method(row.names.experiment, row.mean.method)
     if base not in ("ev", "oracle", "ratio"):  # the methods that are ours
         return formats.NONE
     probes = len(ratios_of(row)) if base == "ev" else 0  # EV has one for each ratio
+    steps = row.mean.steps if column == "forward_cap" else 0
     return f"{'≤ ' * (probes > 0)}{steps + probes}"
 
 
 COLUMNS = {
-    "order": StudyColumn("Order", lambda row: row.mean.order, align="c"),
-    "steps": StudyColumn("T", lambda row: str(row.mean.steps)),
+    "order": StudyColumn("Order", lambda row, _: row.mean.order, align="c"),
+    "steps": StudyColumn("T", lambda row, _: str(row.mean.steps)),
     "probe_cap": StudyColumn("Probe cap", cap_text),
     "forward_cap": StudyColumn(
         "Fwd cap",
-        lambda row: cap_text(row, row.mean.steps),
+        cap_text,
         "Caps: probes, and forward passes with them, at most; two ratios of a short source share a probe.",
     ),
-    "candidates": StudyColumn("K", lambda row: str(len(ratios_of(row)) or formats.NONE)),
+    "candidates": StudyColumn("K", lambda row, _: str(len(ratios_of(row)) or formats.NONE)),
     "ratios": StudyColumn("Ratios", ratios_text, align="c"),
     "mae": StudyColumn("MAE", 2, "MAE: mean |canvas length − reference canvas|, in slots."),
     "closure": StudyColumn(
         CLOSURE_TITLES["ratio"],
-        lambda row: closure_text(row, "closure"),
+        closure_text,
         "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a if that lead may be chance.",
     ),
     "closure_interval": StudyColumn(
@@ -308,12 +301,12 @@ COLUMNS = {
     ),
     "closure_eos": StudyColumn(
         CLOSURE_TITLES["ratio_eos"],
-        lambda row: closure_text(row, "closure_eos"),
+        closure_text,
         "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
     ),
     BEST: StudyColumn(
         "Closure over best ratio",
-        lambda row: closure_text(row, BEST),
+        closure_text,
         "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
     ),
     "lead": StudyColumn(
@@ -336,12 +329,12 @@ COLUMNS = {
     "tokens": StudyColumn("Tokens", 1, "Tokens: rows of prompt and canvas in these passes, per sentence."),
     "changed": StudyColumn(
         "Changed",
-        lambda row: share_text(row, "changed"),
+        share_text,
         "Changed: sentences whose text is not that of the first backbone by the same method and seed.",
     ),
     "untouched": StudyColumn(
         "Untouched",
-        lambda row: share_text(row, "untouched"),
+        share_text,
         "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
     ),
     "latency": StudyColumn(
@@ -426,7 +419,7 @@ def systems_table(names: Names, data: Data) -> Shown:
                 if isinstance(column.text, int):
                     text = formats.mean_std(row.mean[name], row.std[name], column.text)
                 else:
-                    text = column.text(row)
+                    text = column.text(row, name)
                 is_best = row.mean.method not in names.informed and row.mean.get(name) == best.get(name, math.nan)
                 texts.append(Bold(text) if is_best else text)
             rows.append(Row(texts, heading(row), shaded=system_of(row.mean) == against))
@@ -535,17 +528,8 @@ def transfer(names: Names, data: Data) -> Shown:
 # --- The figure of a study: a panel for each direction, each system a point, its score against the passes it takes.
 
 MARKERS, SIZE = ("o", "^", "v", "P", "X", "<", ">", "h"), 4.5
-LINE, FRAME = 0.125, 0.7  # inches: from one label to the next; what a panel is higher than its axes
+LINE, FRAME = 0.15, 0.7  # inches: from one name to the next; what a panel is higher than its axes
 LOGARITHMIC = 3.0  # passes that differ by more than this factor get a logarithmic axis
-
-
-class Point(NamedTuple):
-    """A system of a panel: its printed name, its marker and colour, and its row of the summary."""
-
-    name: str
-    marker: str
-    colour: str
-    row: Any
 
 
 def drawn_backbones(names: Names) -> Iterator[str]:
@@ -564,86 +548,47 @@ def systems_figure(names: Names, data: Data) -> Figure:
     numbers = summary(data, names.metrics[:1]).merge(costs(data.cells), "left", on=[*SETTING, "method"])
     places = numbers.groupby(["backbone", *PLACE], sort=False)
     height = max(2.7, FRAME + LINE * (places.size().max() + 1))  # all labels of a panel fit beside it
-    panels = [functools.partial(_points, names, names.place(*key[1:]), rows, height) for key, rows in places]
+    panels = [functools.partial(_points, names, names.place(*key[1:]), rows) for key, rows in places]
     return Figure(numbers, panels, width=3.15, height=height)  # names included
 
 
-def _points(names: Names, title: str, rows: pd.DataFrame, height: float, axes: Axes) -> None:
+def _points(names: Names, title: str, rows: pd.DataFrame, axes: Axes) -> None:
     usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
-    looks = _looks(rows["method"].unique())
-    points = [Point(_name(names, row, usual), *looks[row.method], row) for row in rows.itertuples(index=False)]
-    points.sort(key=lambda point: point.row.mean)
-    for point in points:
-        _draw(axes, point)
+    # The paper's methods look alike in every figure; the others go through the colours, then the markers.
+    others = itertools.product(MARKERS, SERIES_COLOURS)
+    looks = {
+        name: (METHOD_MARKERS[name], METHOD_COLOURS[name]) if name in METHOD_COLOURS else next(others)
+        for name in rows["method"].unique()
+    }
+    # The legend lists the systems from the best one down.
+    drawn: list[Any] = []
+    for row in rows.sort_values("mean", ascending=False, kind="stable").itertuples():
+        marker, colour = looks[row.method]
+        label = _name(names, row, usual)
+        if row.method == "oracle":
+            drawn.append(axes.axhline(row.mean, color=colour, linestyle="--", linewidth=0.9, label=label))
+            continue
+        point = axes.errorbar(
+            row.passes, row.mean, yerr=row.std, marker=marker, color=colour, linestyle="none", markersize=SIZE,
+            ecolor=faint(colour), elinewidth=0.7, capsize=0, label=label,
+        )  # fmt: skip
+        drawn.append(point)
     _passes_axis(axes, rows.loc[rows["method"] != "oracle", "passes"])
     axes.margins(y=0.08)
-    axes.set_ylim(axes.get_ylim())  # stays as it is, for the names
-    _add_names(axes, points, LINE / (height - FRAME))
     axes.set_xlabel("passes per sentence")
     axes.set_ylabel(names.metric.label)
     axes.set_title(title)
-
-
-def _looks(methods: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Marker and colour of each method. The paper's methods have their own in every figure; the others go through the
-    colours, then the markers."""
-    others = itertools.product(MARKERS, SERIES_COLOURS)
-    return {
-        name: (METHOD_MARKERS[name], METHOD_COLOURS[name]) if name in METHOD_COLOURS else next(others)
-        for name in methods
-    }
-
-
-def _draw(axes: Axes, point: Point) -> None:
-    row = point.row
-    if row.method == "oracle":
-        axes.axhline(row.mean, color=point.colour, linestyle="--", linewidth=0.9)
-        return
-    axes.errorbar(
-        row.passes, row.mean, yerr=row.std, marker=point.marker, color=point.colour, linestyle="none", markersize=SIZE,
-        ecolor=faint(point.colour), elinewidth=0.7, capsize=0,
-    )  # fmt: skip
+    axes.legend(handles=drawn, loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
 
 
 def _name(names: Names, row: Any, usual: tuple[str, int]) -> str:
     """A system's short name, with its order and step budget where they are not those of most."""
-    order, steps = usual
     parts = [names.method(row.method).short]
-    if row.order not in (order, row.method):
+    if row.order not in (usual[0], row.method):
         parts.append(row.order)
-    if row.steps != steps:
+    if row.steps != usual[1]:
         parts.append(f"T = {row.steps}")
     return ", ".join(parts)
-
-
-def _add_names(axes: Axes, points: Sequence[Point], gap: float) -> None:
-    """Names in a column right of the axes, in the order of their scores, with their markers, joined to their points."""
-    (low, high), right = axes.get_ylim(), axes.get_xlim()[1]
-    heights = spread([(point.row.mean - low) / (high - low) for point in points], gap)
-    for (name, marker, colour, row), height in zip(points, heights, strict=True):
-        is_line = row.method == "oracle"
-        axes.annotate(
-            name, (right if is_line else row.passes, row.mean), (1.17, height), textcoords="axes fraction",
-            annotation_clip=False, zorder=1,
-            arrowprops=dict(arrowstyle="-", color=faint(colour), linewidth=0.6, relpos=(0, 0.5), shrinkA=12, shrinkB=2),
-            va="center", fontsize="small", fontweight="bold" if row.method in METHOD_COLOURS else "normal",
-        )  # fmt: skip
-        axes.plot(
-            [1.1, 1.15] if is_line else [1.125], [height, height] if is_line else [height], "--" if is_line else marker,
-            linewidth=0.9, markersize=SIZE, color=colour, transform=axes.transAxes, clip_on=False,
-        )  # fmt: skip
-
-
-def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Ascending heights, each moved up until it is ``gap`` above the one before; those above 1 then move down."""
-    heights: list[float] = []
-    for height in wanted:
-        heights.append(max(height, heights[-1] + gap) if heights else height)
-    ceiling = 1.0
-    for place in reversed(range(len(heights))):
-        heights[place] = min(heights[place], ceiling)
-        ceiling = heights[place] - gap
-    return heights
 
 
 def _passes_axis(axes: Axes, passes: pd.Series) -> None:
