@@ -140,7 +140,12 @@ def orders(names: Names, data: Data) -> Shown:
 
 def order_texts(names: Names, order: str, values: Numbers) -> list[str]:
     scores = [formats.number(values[metric.name], metric.decimals) for metric in names.shown_metrics]
-    return [names.order(order), *scores, *difference_texts(names, values), *(f"{values[name]:.2f}" for name in COSTS[1:])]
+    return [
+        names.order(order),
+        *scores,
+        *difference_texts(names, values),
+        *(f"{values[name]:.2f}" for name in COSTS[1:]),
+    ]
 
 
 def difference_texts(names: Names, values: Numbers) -> list[str]:
