@@ -308,6 +308,7 @@ def test_neither_remote_code_nor_a_pickle_is_loaded():
     root = Path(__file__).parents[1]
     paths = [path for top in ("src", "workflow") for kind in ("py", "smk") for path in (root / top).rglob(f"*.{kind}")]
     lines = [line for path in paths for line in path.read_text().splitlines()]
-    assert not [line for line in lines if "trust_remote_code" in line]
+    # Without the argument transformers asks on a terminal.
+    assert not [line for line in lines if "trust_remote_code" in line and "trust_remote_code=False" not in line]
     calls = [line for line in lines if re.search(r"(torch|pickle)\.load", line)]
     assert calls and not [line for line in calls if "weights_only=True" not in line]

@@ -22,5 +22,5 @@ LENGTH_HEAD = 1
 GENERATION = 1
 SCORING = 1
 SCORING_INTO = {"ja": 2, "ko": 2}  # target languages whose BLEU got another tokenizer
-REPORTING = 16
+REPORTING = 17
 HUMAN_EVALUATION = 1

@@ -211,7 +211,7 @@ def exchanged(one):
     one.paths[1].write_text("".join(rows[::-1]))
 
 
-def without_a_record(one):
+def without_a_header(one):
     one.paths[1].with_name("1of2.made.json").unlink()
 
 
@@ -234,7 +234,7 @@ def with_a_record_that_fits(change):
         (of_another_seed, r"1of2\.jsonl: was made with other params: made_from\.adapter: .*seed 2"),
         (of_another_testset, r"0of2\.jsonl: small ratio med-T4: id 'small0' where 'small1' is due"),
         (exchanged, r"1of2\.jsonl: 1of2\.jsonl was edited: its digest is [0-9a-f]{12}, .* was written"),
-        (without_a_record, r"1of2\.jsonl: has no record"),
+        (without_a_header, r"1of2\.jsonl: has no header"),
         (
             with_a_record_that_fits(lambda text: text.replace('"small3"', '"small5"')),
             r"1of2\.jsonl: small ratio med-T4: id 'small5' where 'small3' is due",

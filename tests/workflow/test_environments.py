@@ -37,7 +37,7 @@ def environment(stage: str) -> dict[str, str]:
 LOCK = pins((ROOT / "requirements.lock").read_text())
 PROJECT = pins((ROOT / "pyproject.toml").read_text())
 PARTS = {"pydantic_core": "pydantic"}  # of a distribution that pins it itself
-OPTIONAL = {"wandb"}  # the user's own choice to install, refused with one error where it is missing
+OPTIONAL = {"wandb", "bitsandbytes"}  # the user's own choice to install, refused with one error where it is missing
 DISTRIBUTIONS = metadata.packages_distributions()  # reads what every distribution holds: seconds
 
 
