@@ -19,11 +19,11 @@ COLUMNS = ["method", "steps", "comet", "bleu", "closure"]
 @pytest.mark.parametrize(("width", "parts"), [(160, 1), (32, 2), (22, 3)])
 @pytest.mark.parametrize("named", ["table.csv", "table.md"])
 def test_a_wide_table_is_shown_in_parts_with_whole_numbers(tmp_path, capsys, monkeypatch, width, parts, named):
-    write_csv(tmp_path / "table.csv", pd.DataFrame(ROWS, columns=COLUMNS))
+    write_csv(tmp_path / "table.csv", pd.DataFrame(ROWS, columns=COLUMNS).assign(spread=None))
     monkeypatch.setattr(terminal, "LOG", width)
     terminal.show(tmp_path / named)
     text = capsys.readouterr().out
-    assert text.count("Entropy-Valley") == text.count("method") == parts
+    assert text.count("Entropy-Valley") == text.count("method") == parts and "spread" not in text
     for number in ("steps: 32\n", "0.8924", "77.41", "0.01", "20300"):  # what all rows have stands once
         assert text.count(number) == 1
 

@@ -174,7 +174,7 @@ def test_the_tutorial_runs_as_written(tmp_path):
         subprocess.run(["bash", "-ec", line], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
         for line in lines
     ]
-    assert any("Entropy-Valley" in one.stdout and "confident" in one.stdout for one in ended)
+    assert any("\nev " in one.stdout and "\nconfident " in one.stdout for one in ended)
     assert len((tmp_path / "results/mine/corpus/en-de/train.jsonl").read_text().splitlines()) < 500
 
 

@@ -153,10 +153,8 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
     really holds."""
     size, item, room = size_of(backbone), BYTES[subject.precision], device_memory(subject.device)
     rows = (HEAD_ROWS[subject.device],) if subject.fill else ()
-    weights, largest = (
-        size.weights(subject.precision),
-        size.pass_bytes(subject.fill or BUDGET[subject.device], item, *rows),
-    )
+    weights = size.weights(subject.precision)
+    largest = size.pass_bytes(subject.fill or BUDGET[subject.device], item, *rows)
     text = f"{machine.amount(weights)} of weights and {machine.amount(largest)} for a pass, of {machine.amount(room)}"
     if weights + largest > room:
         raise CheckError(f"{text}: it does not fit. Use a larger GPU, or another backbone")
@@ -366,9 +364,10 @@ def size_of(backbone: dict[str, Any], **other: Any) -> Size:
 
 def not_run(backbone: dict[str, Any], subject: Subject, **other: Any) -> str | None:
     """Why no check runs a model of the backbone's shape; None where one does."""
-    if find_family(backbone["family"]).causal:
+    family = find_family(backbone["family"])
+    if family.causal:
         return "an autoregressive backbone is decoded by transformers"
-    if find_family(backbone["family"]).is_stock:
+    if family.is_stock:
         return "a stock class is decoded by itself"
     if not model_config(backbone):
         return UNKNOWN

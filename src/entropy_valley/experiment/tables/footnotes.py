@@ -11,14 +11,14 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.decoding.canvas import PART, footnote
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.config.matrix import DEV, Cell
+from entropy_valley.experiment.config.matrix import DEV, Cell, Run
 from entropy_valley.experiment.config.methods import declares
 from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats import summary
 from entropy_valley.experiment.tables import formats
 from entropy_valley.experiment.tables.names import Names
 from entropy_valley.experiment.tables.reader import Data, versions
-from entropy_valley.results import SHORT
+from entropy_valley.results import SHORT, system_of
 from entropy_valley.texts import counted
 
 # --- How to read it.
@@ -185,10 +185,9 @@ def _unlike(cells: pd.DataFrame, scope: list[str], column: str) -> Iterator[tupl
             yield alike.iloc[0], alike.iloc[1]
 
 
-def _named(cell: Mapping[str, Any]) -> str:
-    run = f"seed{cell['seed']}{'-' * bool(cell['pool'])}{cell['pool']}"
-    system = f"{cell['method']}/{cell['order']}-T{cell['steps']}" if cell["order"] else cell["method"]
-    return f"{cell['direction']}/{cell['backbone']}/{run}/{cell['testset']}/{system}"
+def _named(cell: pd.Series) -> str:
+    run = Run(cell["direction"], cell["backbone"], cell["seed"], cell["pool"])
+    return f"{run.direction}/{run.backbone}/{run.name}/{cell['testset']}/{system_of(cell).name}"
 
 
 def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:

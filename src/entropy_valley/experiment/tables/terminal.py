@@ -25,6 +25,7 @@ def show(path: str | Path) -> None:
         table = pd.read_csv(io.StringIO(text), na_values=[""], keep_default_na=False).rename(columns=shown)
     except pd.errors.ParserError:
         raise InputError(path, "is no table of results", "Name a file of results/tables.") from None
+    table = table.dropna(axis="columns", how="all") if len(table) else table
     for name in table.select_dtypes("object"):
         table[name] = table[name].fillna("").astype(str).map(shown)
 
