@@ -18,6 +18,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.cli import configs
 from entropy_valley.experiment.cli.translate import read_lines
+from entropy_valley.translation.translator import Translator
 
 LONG = "word " * 5000
 GRID = [0.6, 0.8, 1.0]
@@ -118,6 +119,16 @@ def test_a_line_stays_a_line(translate):
     assert status == 0 and "development" not in said
     for part in ("mine", "prompt: ", "med, 4 steps", 'ev {"ratios": [0.75]', 'ratio {"ratios": 0.75'):
         assert part in said
+
+
+def test_a_slow_model_says_so_before_the_first_line(translate, monkeypatch):
+    """Once, for all length methods together."""
+    seconds = lambda translator, source: 20.0 * len(source.split())  # noqa: E731
+    monkeypatch.setattr(Translator, "seconds", seconds)
+    _, said, _ = translate(["", "two words", "and three words"], "--batch", 2, "--length", "ev", "ratio")
+    assert [line for line in said.splitlines() if "this CPU" in line] == ["about 80 s a sentence on this CPU"]
+    monkeypatch.setattr(Translator, "seconds", lambda *_: 0.3)
+    assert "this CPU" not in translate(["two words"])[1]
 
 
 def test_an_order_that_compares_sentences_reads_all_of_them_first(translate):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
+from unittest import mock
 
 import numpy
 import pytest
@@ -12,6 +13,7 @@ import reference_authors
 from matplotlib.figure import Figure
 
 from entropy_valley.decoding import reference
+from entropy_valley.decoding.engine import Engine
 from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
@@ -109,6 +111,20 @@ def test_progress_is_shown_on_request(llada, capsys):
     assert translator.translate(["", *SOURCES[:3]], progress=True) == quiet
     *_, last = capsys.readouterr().err.splitlines()
     assert last.startswith("translate: 100%") and " 3/3 " in last
+
+
+@pytest.mark.parametrize("steps", [3, 32])
+def test_the_seconds_of_a_sentence_are_those_of_its_passes(llada, monkeypatch, steps):
+    """By a clock that counts the tokens that were computed; guesses would be more."""
+    engine = Engine(llada, lookahead=0)
+    method = make_method("ev", {"ratios": [0.9, 1.0, 1.1]})
+    translator = Translator(llada, Prompt("{src} = ", llada.tokenizer), method, steps=steps, engine=engine)
+    computed = mock.Mock(perf_counter=lambda: engine.ledger.tokens)
+    monkeypatch.setattr("entropy_valley.translation.translator.time", computed)
+    seconds, before = translator.seconds(SOURCES[1]), engine.ledger.tokens
+    translator.translate([SOURCES[1]])
+    assert seconds == pytest.approx(engine.ledger.tokens - before, rel=0.1)
+    assert translator.seconds(" ") == translator.seconds("word " * 5000) == 0
 
 
 def test_its_method_is_no_name_and_its_repr_is_a_line(llada):

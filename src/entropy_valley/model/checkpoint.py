@@ -238,18 +238,17 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     no embedding of.
     """
     tokens = {"eos": family.eos_token or tokenizer.eos_token, "pad": family.pad_token, "bos": family.bos_token}
-    if family.is_stock:
-        tokens["eos"] = tokens["eos"] or tokenizer.sep_token
-        tokens["bos"] = tokens["bos"] or tokenizer.bos_token or tokenizer.cls_token
     # A mask token that the tokenizer itself declares has priority.
     tokens["mask"] = None if family.causal else tokenizer.mask_token or family.mask_token
-    vocabulary = tokenizer.get_vocab()
-    ids = {kind: vocabulary.get(token) for kind, token in tokens.items()}
     config = _config(folder, family)
     # No BOS from config.json: Dream's config keeps Qwen2's BOS, but its tokenizer has another one.
     expected = {f"{CONFIG} says": {kind: config.get(f"{kind}_token_id") for kind in ("mask", "eos", "pad")}}
-    if family.is_stock:  # whose classes write a default of their own
-        expected = {}
+    if family.is_stock:
+        tokens["eos"] = tokens["eos"] or tokenizer.sep_token
+        tokens["bos"] = tokens["bos"] or tokenizer.bos_token or tokenizer.cls_token
+        expected = {}  # the class writes a default of its own into its config
+    vocabulary = tokenizer.get_vocab()
+    ids = {kind: vocabulary.get(token) for kind, token in tokens.items()}
     size = config[family.fields["vocab_size"]]
     for release in family.releases:
         if release.config.get("vocab_size") == size:

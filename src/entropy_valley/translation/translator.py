@@ -12,6 +12,7 @@ import math
 import operator
 import re
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -318,6 +319,17 @@ class Translator:
         """The :attr:`Translation.entropy` of each sentence, in their order; none is denoised. None for a sentence that
         is blank, does not fit into the context, or has a canvas of one slot. ``names`` are for errors."""
         return [translation.entropy for translation in self._all(sources, None, True, "sources", names)]
+
+    def seconds(self, source: str) -> float:
+        """About how many seconds this sentence takes by itself: its passes times one that is timed. 0.0 for one that
+        :meth:`translate` cannot translate."""
+        (read,) = self._all([source], None, True, "sources", ())  # the first passes are slower: they are not timed
+        if not read.canvas:
+            return 0.0
+        began = time.perf_counter()
+        self._all([source], None, True, "sources", (), [read.canvas])
+        steps = min(self.steps, read.canvas) - 1  # the first has been read
+        return (len(read.readings) + steps) * (time.perf_counter() - began)
 
     def fitted(
         self,

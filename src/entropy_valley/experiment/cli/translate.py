@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -43,6 +43,7 @@ STDIN = "stdin"
 YES, CPU = "--yes", "--device cpu"
 OVER = "in a file for --configfile"
 LONGEST_LINE = 4 * LONGEST_SENTENCE  # bytes
+SLOW = 1.0  # seconds a sentence, from which on they are said
 Line = tuple[int, str]  # its number, from 1, and its text
 
 
@@ -56,7 +57,7 @@ def translate(arguments: argparse.Namespace) -> None:
     _say(*_loaded(chosen, next(iter(translators.values()))))
     dev = chosen.corpus / "dev.jsonl"
     hints = not arguments.no_hints and (dev.is_file() or not arguments.tiny)
-    usual = _usual(dev, translators) if hints else {}
+    usual: dict[str, TypicalEntropy] = {}
     place = str(arguments.file or STDIN)
     output = _Output(place, translators, usual, arguments.jsonl, arguments.on_error == "stop")
     whole = any(one.denoising.looks_at_distractor for one in translators.values())
@@ -65,6 +66,9 @@ def translate(arguments: argparse.Namespace) -> None:
     with source as stream, progress(description="translate", unit=" lines") as bar:
         lines = read_lines(stream, place)
         while batch := list(itertools.islice(lines, None if whole else arguments.batch)):
+            if not bar.n:
+                _say(*_slow(batch, translators.values()))
+                usual.update(_usual(dev, translators) if hints else {})  # as long as many sentences
             missing += output.translate(batch)
             bar.update(len(batch))
     if missing:
@@ -91,6 +95,14 @@ def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
     yield from (f"approximate: {mode}" for mode in CachePolicy.of(spec).names)
     for name, settings in chosen.methods.items():
         yield f"length: {name} {json.dumps(settings)}"
+
+
+def _slow(lines: Sequence[Line], translators: Iterable[Translator]) -> Iterator[str]:
+    """How long a line takes on a CPU, if it is a second or more; the first line that is not blank stands for all."""
+    first = next((text for _, text in lines if text), "")
+    timed = [one.seconds(first) for one in translators if one.backbone.device.type == "cpu"]
+    if (seconds := sum(timed)) >= SLOW:
+        yield f"about {seconds:.0f} s a sentence on this CPU"
 
 
 def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, TypicalEntropy]:

@@ -142,12 +142,10 @@ def _compared(experiment: Experiment) -> Iterator[Problem]:
 
 def _backbones(experiment: Experiment) -> Iterator[Problem]:
     families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
-    stock_classes = {name for name, family in families.items() if family.is_stock}
     owners = {release.repository: family.name for family in FAMILIES.values() for release in family.releases}
     for name, section in experiment.backbones.items():
-        stock = section.family in stock_classes
         family, prefix, cache = families[section.family], section.attention == PREFIX, section.decoding.prompt_cache
-        given = section.hub or section.folder
+        stock, given = family.is_stock, section.hub or section.folder
         checks: list[tuple[Any, str, str]] = [
             (section.pretraining and given, "pretraining", "the checkpoint is that of `hub` or `folder`"),
             (section.pretrained and given, "pretrained", "the checkpoint is that of `hub` or `folder`"),
