@@ -20,13 +20,6 @@ from workspace import Retraining
 
 MINISLURM = Path(__file__).parents[1] / "slurm" / "minislurm.sh"
 NEEDS_SLURM = pytest.mark.skipif(not shutil.which("sbatch"), reason="needs slurm-wlm and munge")
-NEEDS_DATABASE = pytest.mark.skipif(
-    not all(
-        shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
-        for name in ("slurmdbd", "mariadbd", "my_print_defaults")
-    ),
-    reason="needs slurmdbd, mariadb-server-core and mariadb-client-core",
-)
 OFTEN = ["--slurm-init-seconds-before-status-checks", "1"]  # Snakemake looks after its jobs; later less often
 PROFILE = ["--profile", "slurm"]
 QUICK = [*PROFILE, "--set-threads", "train=1", *OFTEN]
@@ -121,6 +114,10 @@ class OnCluster:
     def jobs(self):
         """Its jobs of the cluster, the first one first."""
         return sorted((job for job in self.cluster.jobs() if job.id not in self._before), key=lambda job: int(job.id))
+
+    def own(self):
+        """Those of the training, in the same order; others may preempt them."""
+        return [job for job in self.jobs() if job.rule == "train"]
 
     def states(self):
         return [job.state for job in self.jobs()]
