@@ -150,14 +150,14 @@ def ended(process):
 
 
 @contextmanager
-def started(**settings: str) -> Iterator[Cluster]:
-    """A SLURM with these settings of ``minislurm.sh``, until the end of the block."""
+def started() -> Iterator[Cluster]:
+    """A SLURM, until the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="slurm", dir="/tmp"))  # a short path, open to munge
     one_at_a_time = FileLock(Path(tempfile.gettempdir(), "minislurm.lock"))  # two at once would take the same ports
     try:
         with one_at_a_time:
-            variables = {"MINISLURM_PORT": str(free_port()), **settings}
-            subprocess.run([MINISLURM, "start", folder], env={**os.environ, **variables}, check=True)
+            variables = {**os.environ, "MINISLURM_PORT": str(free_port())}
+            subprocess.run([MINISLURM, "start", folder], env=variables, check=True)
         yield Cluster(folder)
     finally:
         subprocess.run([MINISLURM, "stop", folder], check=True)
@@ -165,11 +165,11 @@ def started(**settings: str) -> Iterator[Cluster]:
 
 
 def free_port() -> int:
-    """The first of three free neighbours."""
-    for port in range(16817, 60000, 3):
-        with socket.socket() as one, socket.socket() as two, socket.socket() as three:
+    """The first of two free neighbours."""
+    for port in range(16817, 60000, 2):
+        with socket.socket() as one, socket.socket() as other:
             try:
-                for number, each in enumerate((one, two, three)):
+                for number, each in enumerate((one, other)):
                     each.bind(("127.0.0.1", port + number))
             except OSError:
                 continue
