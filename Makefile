@@ -118,9 +118,8 @@ test-instructions: install
 test-faults: install
 	python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m faults tests/faults --timeout 540
 
-# The whole check with two processes, and the thorough one; training with two processes, and through a compiler; and jobs
-# on a real SLURM: it needs apt's slurm-wlm, munge, slurmdbd and mariadb-server-core and mariadb-client-core. Two workers
-# more than the two cores it is tried on: most tests wait.
+# The thorough check; training with two processes, and through a compiler; and jobs on a real SLURM: it needs apt's
+# slurm-wlm and munge. Two workers more than the two cores it is tried on: most tests wait.
 test-cluster: install
 	python -m pytest -n 4 --dist loadgroup -m cluster $$(grep -rl --include="*.py" mark.cluster tests) --timeout 540
 

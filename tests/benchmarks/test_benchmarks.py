@@ -9,7 +9,6 @@ from pathlib import Path
 
 import decoding
 import growth
-import machine
 import pandas as pd
 import pytest
 import torch
@@ -52,11 +51,6 @@ def test_the_rivals_are_algorithm_1(tiny, batch, skip):
     assert longest > 9 or not skip or ledger.passes < 7 * 12
 
 
-def test_the_rivals_of_a_ratio_fill_the_same_canvases(tiny):
-    theirs = decoding.run(tiny, "Ratio", decoding.SKIPPING, 9).filled
-    assert list(map(len, decoding.run(tiny, "Ratio", decoding.EXACT, 9).filled)) == list(map(len, theirs))
-
-
 def test_what_is_needed_is_counted_pass_by_pass():
     """One pass of 5 rows, 2 of them masked, by hand: products of width 4, FFN 6, vocabulary 10, two layers."""
     shape = Shape(vocabulary=10, width=4, layers=2, ffn=6, sentences=1)
@@ -86,19 +80,6 @@ def test_a_benchmark_writes_its_table_and_its_figure(script, tiny, tmp_path, mon
     assert (table.seconds_per_sentence > 0).all()
     assert {path.suffix for path in tmp_path.glob(f"{name}.*")} == {".csv", ".pdf", ".png", ".svg"}
     assert "torch" in capsys.readouterr().out
-
-
-def test_lengths_are_those_of_the_file(tmp_path):
-    known = workload.read_lengths(workload.LENGTHS)
-    assert len(known) == 2037 and round(sum(known) / 2037, 2) == 19.64
-    (tmp_path / "none").write_text("# nothing\n")
-    with pytest.raises(SystemExit, match="no sentences"):
-        workload.read_lengths(tmp_path / "none")
-
-
-def test_a_peak_is_what_a_task_held():
-    held = []
-    assert 90e6 < machine.peak_memory(lambda: held.append(torch.ones(25_000_000)), "cpu") < 200e6
 
 
 # --- A training, and the bytes of passes.

@@ -7,12 +7,9 @@ import sys
 
 import peers
 import pytest
-import torch
 from tiny_checkpoints import one_thread  # noqa: F401 - fixture
 from workload import SHAPES, make
 
-from entropy_valley.decoding import reference
-from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.checking.computations import drawn
 
@@ -125,15 +122,3 @@ def test_what_is_no_clone_of_a_peer_is_an_error(tmp_path):
         with pytest.raises(InputError, match=r"--peer: llada=.*: no such folder\. Write NAME=FOLDER"):
             peers.folders([given])
     assert peers.folders([f"llada={tmp_path}"]) == {"llada": tmp_path}
-
-
-def test_the_model_of_peers_attends_to_all_and_never_predicts_the_mask():
-    ours, canvas = backbone(), drawn(1, 1)[0]
-    ids = torch.tensor([[*canvas.prompt, *[ours.mask_id] * canvas.length]])
-    model = peers.Stock(ours)
-    with torch.inference_mode():
-        logits = model(torch.cat([ids, ids.flip(1)])).logits[0, len(canvas.prompt) :]
-    expected = reference.slot_logits(ours, canvas.prompt, [ours.mask_id] * canvas.length)
-    torch.testing.assert_close(logits.double(), expected, atol=1e-4, rtol=1e-4)
-    assert model.passes == 1 and model.tokens == 2 * ids.numel()
-    assert all(count <= 1 for count in reveal_counts(peers.STEPS, peers.STEPS, "floors"))

@@ -15,11 +15,9 @@ import pytest
 import torch
 
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import checking, cli, tables
-from entropy_valley.experiment.checking import checks, subject
+from entropy_valley.experiment import checking, cli
+from entropy_valley.experiment.checking import checks
 from entropy_valley.experiment.checking.checks import FAILED, OK, SKIPPED, CheckError, Line, SkippedError, run
-from entropy_valley.experiment.config import load_files
-from entropy_valley.experiment.runs import job
 
 ROOT = Path(__file__).parents[2]
 
@@ -116,18 +114,3 @@ def test_make_install_takes_the_build_that_was_asked_for(tmp_path):
     assert f'pip install --quiet "torch=={version}"\n' in commands(driver=tmp_path)
     (tmp_path / ".cuda").write_text("cu126\n")
     assert commands() == asked
-
-
-@pytest.mark.cluster  # half a minute of CPU time: two processes start
-def test_all_checks_pass_with_two_processes(tmp_path, capfd):
-    smallest = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
-    job.require_checked(str(tmp_path), subject.of(load_files(smallest, tables.problems)) | {"processes": 2})
-    (report,) = (path.read_text() for path in tmp_path.glob("*.txt"))
-    log = capfd.readouterr().err  # what the training says stands between the lines
-    assert all(line in log for line in report.splitlines())
-    states = {line[8:34].strip(): line.split()[0] for line in report.splitlines()}
-    apart = {"GPUs", "decoding llama3-tiny"}  # an autoregressive one
-    assert {name for name, state in states.items() if state == "skipped"} <= apart
-    assert all(state == "ok" for name, state in states.items() if name not in apart)
-    assert {"torch", "training", "decoding llada-tiny"} <= states.keys()
-    assert "2 processes, float32, losses " in report

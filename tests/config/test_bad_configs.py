@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 from pathlib import Path
@@ -214,29 +213,6 @@ def test_a_mistake_is_named(load, over, line):
     assert any("mine.yaml: " in one and line in one for one in lines), lines
 
 
-def test_all_mistakes_of_a_file_at_once(load):
-    over = {
-        "device": "gpu",
-        "trainig": 1,
-        "matrix": {"seeds": [1, 1]},
-        "length_methods": {"ratio": {"ratios": {"en-de": -2}}},
-        "backbones": {"llada-8b": {"family": "lada"}, "mine": {"variant_of": "nobody"}},
-    }
-    lines = refused(load, over)
-    keys = ["backbones.llada-8b.family", "backbones.mine.variant_of", "device", "trainig", "matrix.seeds"]
-    assert len(lines) == 6
-    for key in (*keys, "length_methods.ratio.ratios.en-de"):
-        assert sum(f"mine.yaml: {key}" in line for line in lines) == 1
-
-
-def test_a_direction_without_ratios_names_each_method(load):
-    direction = {"prompt": "{src}", "train": "wmt22", "tests": ["wmt22"]}
-    over = {"matrix": {"directions": ["en-fr"]}, "directions": {"en-fr": direction}}
-    lines = refused(load, over)
-    for method in ("ratio", "ev"):
-        assert any(f"length_methods.{method}.ratios: has none for en-fr" in line for line in lines)
-
-
 def test_a_language_needs_no_length_limits(load):
     direction = {"prompt": "{src}", "train": "wmt22", "tests": ["wmt22"]}
     ratios = {"ratio": {"ratios": {"en-fi": 1.0}}, "ev": {"ratios": {"en-fi": [1.0]}}}
@@ -283,8 +259,6 @@ UNREADABLE = {  # files of YAML, and what is wrong with them
     "a list": ("- a\n", ": is no config: it has no keys"),
     "comments": ("# nothing\n", ": is no config: it has no keys. Write keys into it, such as"),
     "no as a key": ("sources:\n  mine: {columns: {en: 1, no: 2}}\n", ":2: YAML reads the key no as false. Write"),
-    "UTF-16": ("a: 1\n".encode("utf-16"), ": is UTF-16, not text in UTF-8. Convert it: iconv"),
-    "gzip": (gzip.compress(b"a: 1\n", mtime=0), ": is a gzip archive, not text in UTF-8. Unpack it"),
     "Latin 1": ("a: 1\nb: ü\n".encode("latin-1"), ":2: not UTF-8 (byte 0xfc). Convert it"),
 }
 

@@ -21,9 +21,8 @@ from entropy_valley.experiment.config import base_files, load_files, methods
 from entropy_valley.experiment.config.expand import overlay
 from entropy_valley.experiment.config.load import load_merged, merge, read_files, read_values
 from entropy_valley.experiment.config.schema import LengthMethods, Scoring, json_schema, metrics_of, scoring_params
-from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
+from entropy_valley.lengths import LENGTH_METHODS
 from entropy_valley.scoring import from_params
-from entropy_valley.scoring.metrics import Metric
 
 ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "config.yaml", *sorted((ROOT / "config").glob("*.yaml"))]
@@ -113,14 +112,6 @@ def test_every_file_names_the_schema_and_fits_it(path):
     jsonschema.validate(yaml.safe_load(text), json.loads(SCHEMA.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize(
-    "over", [{"trainig": 1}, {"length_methods": {"mine": {"method": "evv"}}}, {"matrix": {"seeds": ["1"]}}]
-)
-def test_what_does_not_fit_the_schema(over):
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(over, json.loads(SCHEMA.read_text(encoding="utf-8")))
-
-
 def test_the_schema_describes_every_key():
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     kinds = {"Experiment": schema, **schema["$defs"]}
@@ -131,13 +122,6 @@ def test_the_schema_describes_every_key():
 def _is_described(said):
     """By itself, or, for a block of its own, by that block's description; what tells blocks apart says what it is."""
     return {"description", "const"} & said.keys() or any("$ref" in one for one in [said, *said.get("anyOf", [])])
-
-
-def test_a_variant_takes_over_what_it_does_not_say(load):
-    mine = load({"backbones": {"mine": {"variant_of": "llada-8b", "label": "Mine", "shifted": True}}}).backbones["mine"]
-    base = load({}).backbones["llada-8b"]
-    assert (mine.family, mine.hub, mine.bos) == (base.family, base.hub, base.bos)
-    assert (mine.label, mine.shifted, base.shifted) == ("Mine", True, None)
 
 
 # --- A user's own classes.
@@ -209,14 +193,6 @@ def test_classes_of_the_users_own_are_let_in_and_their_settings_reach_the_job(ow
     assert methods.order_settings(experiment, "hybrid_75") == {"order": "hybrid", "order_settings": {"p": 0.75}}
 
 
-def test_fields_of_a_users_class_may_be_given_by_direction(own):
-    ratios = {"en-zh": [0.5, 1.0], "zh-en": [1.0], "en-de": [2.0]}
-    experiment = own(method={"method": "own:Grid", "ratios": ratios, "label": "Mine"})
-    settings = methods.method_settings(experiment, "mine", "en-zh")
-    assert settings == {"method": plugins.with_code("own:Grid"), "ratios": [0.5, 1.0], "share": 0.5}
-    assert make_method("mine", settings).propose(Sentence(10), {}) == {6, 11}
-
-
 @pytest.mark.parametrize(
     ("blocks", "says"),
     [
@@ -247,24 +223,6 @@ def test_a_class_that_does_not_fit_is_named_before_anything_runs(own, blocks, sa
 # --- Ours, under other names.
 
 
-def test_a_length_method_of_ours_under_another_name(load):
-    over = {
-        "matrix": {"methods": ["oracle", "ratio", "ev", "ev_2", "ratio_0.9"], "directions": ["en-zh"]},
-        "length_methods": {
-            "ev_2": {"method": "ev", "ratios": {"en-zh": [0.5, 1.5]}},
-            "ratio_0.9": {"method": "ratio", "ratios": 0.9},  # one for all directions
-        },
-    }
-    experiment = load(over)
-    names = [methods.base_method(experiment, method) for method in experiment.matrix.methods]
-    assert names == ["oracle", "ratio", "ev", "ev", "ratio"]
-    settings = methods.method_settings(experiment, "ev_2", "en-zh")
-    assert settings == {"method": "ev", "ratios": [0.5, 1.5], "score": "mean"}
-    assert make_method("ev_2", settings).propose(Sentence(10), {}) == {6, 16}
-    ratio = make_method("ratio_0.9", methods.method_settings(experiment, "ratio_0.9", "en-zh"))
-    assert ratio.choose(Sentence(10), {}).length == 9
-
-
 def test_every_length_method_of_ours_has_a_block_and_the_papers_config_sets_it_up(load):
     blocks = load({}).length_methods
     assert LengthMethods.model_fields.keys() == LENGTH_METHODS.keys()
@@ -275,7 +233,6 @@ def test_every_length_method_of_ours_has_a_block_and_the_papers_config_sets_it_u
 
 RELEASED = {"label": "COMET-22", "checkpoint": "Unbabel/wmt22-comet-da", "batch_size": 1}
 TOY = {"label": "toy COMET", "training": {"seed": 1, "steps": 2}, "batch_size": 1}
-KIWI = {"metric": "comet", "label": "CometKiwi", "checkpoint": "Unbabel/wmt22-cometkiwi-da", "reference_free": True}
 
 
 @pytest.mark.parametrize(
@@ -285,22 +242,6 @@ def test_the_main_metric_comes_first_and_a_job_scores_by_all(comet, name):
     scoring = Scoring(comet=comet)
     names = [metric.name for metric in metrics_of(scoring)]
     assert names == [name, "bleu", "chrf"] == list(from_params(scoring_params(scoring, "en-zh")))
-
-
-def test_further_metrics_come_last():
-    words = {"metric": "chrf", "label": "chrF++", "word_order": 2}
-    further = {"kiwi": KIWI, "chrf_words": words, "spbleu": {"metric": "bleu", "label": "spBLEU"}}
-    scoring = Scoring(comet=RELEASED, metrics=further)
-    assert metrics_of(scoring)[3:] == (
-        Metric("kiwi", "CometKiwi", decimals=4, reference_free=True),
-        Metric("chrf_words", "chrF++", decimals=2),
-        Metric("spbleu", "spBLEU", decimals=2, segments=False, by_direction=True),
-    )
-    params = scoring_params(scoring, "en-zh")
-    comet = {"checkpoint": "Unbabel/wmt22-comet-da", "batch_size": 1, "reference_free": False, "revision": None}
-    assert params["comet"] == {**comet, "name": None}
-    assert params["metrics"]["kiwi"]["reference_free"] and "label" not in params["metrics"]["kiwi"]
-    assert list(from_params(params)) == ["comet22", "bleu", "chrf", *further]
 
 
 # --- How files are laid over each other.

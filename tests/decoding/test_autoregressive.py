@@ -139,13 +139,6 @@ def test_the_job_writes_what_the_search_finds(bench, llama3):
     assert info["signature"]["data_digest"] == files.file_digest(bench.testset)
 
 
-def test_a_second_run_loads_no_model_and_writes_the_same_bytes(bench, no_model):
-    first = bench.generate()
-    assert bench.generate(execution={"store": None, "token_budget": 300}, out="without") == first
-    no_model()
-    assert bench.generate(out="again") == first
-
-
 def test_a_translation_may_end_with_its_first_line(bench, llama3):
     """As the authors cut it: what is before the first break, even where that is nothing. The store's tokens do."""
     texts = ["one two\nEnglish: three", "\nfour", " five ", ""]

@@ -87,17 +87,6 @@ def test_embeddings_that_are_no_token_are_never_predicted(backbone, cases, order
     assert tokens == reference.decode(backbone, case.prompt, case.length, steps)[0]
 
 
-def test_the_plain_algorithm_shows_each_step(backbone, cases):
-    case, steps = next(pair for pair in cases if pair[0].length == 13 and pair[1] == 8)
-    before = [backbone.mask_id] * case.length
-    shown = list(reference.denoise(backbone, case.prompt, case.length, steps))
-    for count, after in zip(case.counts, shown, strict=True):
-        revealed = [slot for slot in range(case.length) if after[slot] != before[slot]]
-        assert len(revealed) == count and all(before[slot] == backbone.mask_id for slot in revealed)
-        before = after
-    assert reference.decode(backbone, case.prompt, case.length, steps)[0] == before
-
-
 def test_a_probe_reads_what_the_reference_reads(backbone, cases):
     canvases = [case for case, _ in cases[:20]]
     for place, reading in probe(backbone, canvases, budget=100).items():

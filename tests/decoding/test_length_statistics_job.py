@@ -14,7 +14,6 @@ from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method, statistics
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.store import Store
 from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.job import RunModel, Sentences
 from entropy_valley.translation.translator import Translator
@@ -157,19 +156,6 @@ def test_the_bias_leaves_out_lengths_near_the_true_one_and_beyond_the_context(be
     assert 128 not in canvases  # the context, which holds the prompt too
 
 
-@pytest.mark.parametrize("method", FITTED)
-def test_canvases_from_statistics(bench, method):
-    bench.fit(**FITS)
-    rows, _ = bench.decode(method)
-    header = files.read_json(bench.out.with_suffix(".json"))
-    fits = header["facts"]["fits"]
-    assert fits["length_statistics"].keys() == set(PARTS) and fits["learned"]["ev_fit"]["weights"]
-    assert str(bench.execution.corpus / "train.jsonl") in header["inputs"]
-    for row in (row["canvas"] for row in rows):
-        assert row["calls"] == len(row["candidates"]) and row["slots"] == sum(row["candidates"])
-        assert row["scores"][row["candidates"].index(row["length"])] == min(row["scores"])
-
-
 def test_a_corpus_that_nothing_can_be_fitted_to_is_said_of_each_method_that_needs_it(bench, capsys):
     bench.fit(**FITS)
     files.write_jsonl(bench.execution.corpus / "train.jsonl", [{"id": "a", "source": "", "target": "a"}])
@@ -182,12 +168,3 @@ def test_a_corpus_that_nothing_can_be_fitted_to_is_said_of_each_method_that_need
     problem = "length statistics: no training pair"
     assert all(f"error: test {method}: {problem}" in message for method in ("cal", "ev_fit"))
     assert bench.decode("ratio") and bench.ledgers()[-1]["computed"] == 0
-
-
-def test_a_second_run_loads_no_model_and_measures_the_same(bench, no_model):
-    """The probes of training and development pairs have a store of their own."""
-    bench.fit(**FITS)
-    first = bench.decode("ev_fit")
-    assert len(Store(bench.execution.store / "fits")) > 5
-    no_model()
-    assert bench.decode("ev_fit") == first

@@ -51,17 +51,21 @@ class Chain:
         folder, before = self._folder / f"{name}.after", self.before(name)
         if not folder.exists():
             began = time.monotonic()
-            self._run(before, folder, self.stages[name].job())
+            self._run(before, folder, self.stages[name].job(), self._count(name))
             self.seconds[name] = time.monotonic() - began
         return folder
 
     def operations(self, name: str, old: bool = False) -> int:
         """How many operations on files a stage does."""
-        count, folder = Counted(self._folder / f"{name}.{old}.count"), self._folder / f"{name}.{old}.counted"
-        if not folder.exists():
-            self._run(self.before(name, old), folder, self.stages[name].job(), count)
+        self.after(name)
+        folder = self._folder / f"{name}.counted"
+        if old and not folder.exists():
+            self._run(self.before(name, old), folder, self.stages[name].job(), self._count(name, old))
             assert results(folder) == results(self.after(name))
-        return count.read()
+        return self._count(name, old).read()
+
+    def _count(self, name: str, old: bool = False) -> Counted:
+        return Counted(self._folder / f"{name}.{old}.count")
 
     @staticmethod
     def _run(start: Path, folder: Path, job: Job, *more: Any) -> None:

@@ -139,7 +139,7 @@ def _results() -> dict[str, Stage]:
             {"revision": 2},
         ),
         "table": _report("tables/main"),
-        "figure": _report("figures/hero"),
+        "figure": _report("figures/crossbb"),
         "ratings": Stage(
             "human_ratings",
             {"annotators": ["A"]},

@@ -19,8 +19,8 @@ from workspace import ROOT, Workspace
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 CONFIGS = ("config/demo.yaml", "config/smallest.yaml")
-TARGETS = [f"results/smallest/{name}" for name in ("tables/main.tex", "figures/hero.pdf")]
-OPTIONS = ("--cores", "2", *TARGETS)
+TARGET = "results/smallest/tables/main.tex"
+OPTIONS = ("--cores", "2", TARGET)
 KILLS = 2 * max(1, TRIALS // 60)
 GUIDE = ROOT / "docs/running.md"
 
@@ -71,7 +71,7 @@ def test_killed_with_all_jobs(undisturbed, killed, chance, number):
     if killed.kill_after(process, chance.uniform(3, undisturbed.seconds / 2)):
         if number == 0:
             assert "--unlock" in killed.run(*OPTIONS, fails=True)
-        killed.run("--unlock", *TARGETS)
+        killed.run("--unlock", TARGET)
     made = undisturbed.results()
     for name, content in killed.results().items():
         assert content == made[name], name
@@ -102,7 +102,7 @@ OTHERWISE = {"decoding": {"precision": "bfloat16"}}  # all sets are translated a
 
 def test_a_run_that_is_stopped_goes_on_with_what_is_missing(tmp_path, chance):
     """By Ctrl-C, and by a kill while it replaces results. In the end each is as an undisturbed run makes it."""
-    stopped, target = Workspace(tmp_path, *CONFIGS, FOUR_RUNS), TARGETS[0]
+    stopped, target = Workspace(tmp_path, *CONFIGS, FOUR_RUNS), TARGET
     for script in (tmp_path / "workflow/scripts").glob("*.py"):
         script.write_text(SLOW)
     undisturbed = stopped.copied(tmp_path / "undisturbed")
@@ -148,7 +148,7 @@ def test_two_runs_from_two_checkouts_make_one_result(undisturbed, tmp_path):
         shutil.copytree(undisturbed.folder / ".snakemake", run.folder / ".snakemake", symlinks=True)
     results = runs[0].folder / "results"
     shutil.copytree(undisturbed.folder / "results", results, symlinks=True)
-    for path in ("tables", "figures", "en-zh/llada-tiny/seed1/matrix", "store"):
+    for path in ("tables", "en-zh/llada-tiny/seed1/matrix", "store"):
         shutil.rmtree(results / "smallest" / path)
     (runs[1].folder / "results").symlink_to(results)
     processes = [run.start(*OPTIONS) for run in runs]

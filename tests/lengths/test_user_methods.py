@@ -195,14 +195,3 @@ def test_it_may_ask_for_statistics(tmp_path, monkeypatch, code):
     experiment = load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
     assert methods.declares(experiment, "confident", "uses_statistics") == ("line",)
     assert not methods.declares(experiment, "ev", "uses_statistics")
-
-
-def test_its_settings_are_checked_as_ours_with_their_key(tmp_path, experiment):
-    bad = "ratios: {en-zh: [0.7, -0.8], zh-en: [1.1], en-de: [1.5]}, ratio: 1"
-    (tmp_path / "mine.yaml").write_text(BLOCK.replace("same_ratios_as: ev", bad))
-    with pytest.raises(InputError) as caught:
-        load_files([*base_files(ROOT), tmp_path / "mine.yaml"])
-    assert "2 problems" in str(caught.value)
-    key = "mine.yaml: length_methods.confident"
-    assert f"{key}.ratios.en-zh.1 = -0.8: must be greater than 0" in str(caught.value)
-    assert f"{key}.ratio = 1: unknown key" in str(caught.value)

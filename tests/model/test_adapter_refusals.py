@@ -42,11 +42,9 @@ def refused(tiny, tmp_path):
     ("changes", "match"),
     [
         ({"peft_type": "IA3"}, r"adapter_config\.json: peft_type is 'IA3', but must be 'LORA'"),
-        ({"peft_type": "PREFIX_TUNING"}, "peft_type is 'PREFIX_TUNING'"),
         ({"target_parameters": ["experts.up_proj"]}, r"target_parameters is \[.*\], which is not computed here"),
         ({"fan_in_fan_out": True}, "fan_in_fan_out is True"),
         ({"init_lora_weights": "loftq"}, "init_lora_weights is 'loftq', but must be"),
-        ({"init_lora_weights": "pissa_niter_4"}, "init_lora_weights is 'pissa_niter_4'"),
         (
             {"lora_bias": True, "init_lora_weights": "pissa"},
             "lora_bias=True is only supported with init_lora_weights=True",
@@ -54,12 +52,7 @@ def refused(tiny, tmp_path):
         ({"layer_replication": [[0, 2], [0, 2]]}, "layer_replication is"),
         ({"a_later_method": {"strength": 2}}, "a_later_method is"),
         ({"use_dora": True}, r"q_proj\.lora_magnitude_vector\.default\.weight is missing"),
-        (
-            {"r": 8},
-            r"q_proj\.lora_A\.default\.weight: copying a param with shape .*\[3, 32\].* current model is .*\[8, 32\]",
-        ),
         ({"rank_pattern": {"ff_proj": 2}}, r"gate_proj\.lora_B\.default\.weight: .*\[48, 3\].*\[48, 2\]"),
-        ({"alpha_pattern": {"(a+)+": 2}}, r"alpha_pattern.*must match pattern"),
         ({"rank_pattern": {"[": 2}}, "rank_pattern"),
     ],
 )

@@ -14,7 +14,6 @@ from tiny_adapters import AUTHORS_TARGETS, BLOCK, adapter_of, authors_model, pef
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import cli
 from entropy_valley.model import checkpoint
 from entropy_valley.model.adapters import adapter_digest, export, read_adapter, write_adapter
 from entropy_valley.model.attention import pack
@@ -215,16 +214,6 @@ class TestExport:
         export(tmp_path / "theirs", tmp_path / "back", "stock")
         for path in sorted(ours.iterdir()):
             assert path.read_bytes() == (tmp_path / "back" / path.name).read_bytes(), path.name
-
-    def test_the_command(self, both, tmp_path, monkeypatch):
-        _, ours, _ = both
-        files.write_json(ours / "adapter.json", {"family": "llada"})
-        monkeypatch.setattr(sys, "argv", ["entropy-valley", "export", str(ours), str(tmp_path / "out")])
-        cli.main()
-        exported = load_file(tmp_path / "out" / "adapter_model.safetensors")
-        assert {FAMILIES["llada"].stock_name(name[17:]) for name in exported} == {
-            name[17:] for name in load_file(ours / "adapter_model.safetensors")
-        }
 
     def test_a_family_that_is_not_known_or_another(self, both, family, tmp_path):
         _, ours, _ = both

@@ -84,17 +84,6 @@ class TestBadFiles:
             assert re.search(pattern, str(caught.value)), (pattern, str(caught.value))
         return str(caught.value)
 
-    def test_a_missing_shard(self, folder, family):
-        name = min(split(folder)[SHARDS[1]])
-        (folder / SHARDS[1]).unlink()
-        assert "of no layer" not in self.refused(folder, family, f"{folder}: .*{re.escape(name)} is missing")
-
-    def test_a_tensor_in_two_files(self, folder, family):
-        parts = split(folder)
-        name = sorted(parts[SHARDS[0]])[0]
-        save_file(parts[SHARDS[1]] | {name: parts[SHARDS[0]][name]}, folder / SHARDS[1])
-        self.refused(folder, family, rf"{folder}: {name} is in {SHARDS[0]} and in {SHARDS[1]}\. ")
-
     def test_all_at_once(self, tiny, folder, family):
         wanted = [family.released_name(name) for name, _ in tiny[family.name][0].named_parameters()]
         parts = split(folder)
@@ -136,12 +125,6 @@ def test_the_command_for_pickles_is_true(tiny, tmp_path):
     assert all(torch.equal(tensor, loaded[name]) for name, tensor in model.state_dict().items())
 
 
-def test_a_folder_without_weights(folder, family):
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(InputError, match="no safetensors files"):
-        load_backbone(folder, family.name)
-
-
 class TestBadCheckpoints:
     def test_another_family(self, folder, family):
         other = next(name for name, one in FAMILIES.items() if one.model_type != family.model_type)
@@ -165,20 +148,6 @@ class TestBadCheckpoints:
         (folder / "config.json").write_text(json.dumps(config))
         with pytest.raises(InputError, match="no field 'rope_theta'"):
             load_backbone(folder, family.name)
-
-    def test_no_tokenizer(self, folder, family):
-        for path in folder.glob("tokenizer*"):
-            path.unlink()
-        with pytest.raises(InputError, match="no tokenizer"):
-            load_backbone(folder, family.name)
-
-    def test_a_truncated_adapter(self, tiny, family, tmp_path):
-        facts = {"backbone_digest": checkpoint.checkpoint_digest(tiny[family.name][1])}
-        files.write_json(tmp_path / "adapter.json", facts)
-        files.write_json(tmp_path / "adapter_config.json", {"r": 2, "lora_alpha": 4})
-        (tmp_path / "adapter_model.safetensors").write_bytes(b"cut")
-        with pytest.raises(InputError, match=r"adapter_model\.safetensors: not a whole safetensors file"):
-            load_backbone(tiny[family.name][1], family.name, adapter=tmp_path)
 
 
 def test_the_manifest_digest_is_that_of_the_files(tiny, family, folder, tmp_path, monkeypatch):

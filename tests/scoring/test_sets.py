@@ -97,15 +97,6 @@ def test_one_load_scores_all_cells_as_each_alone(job, batch_size, monkeypatch):
         assert entry == found[1]
 
 
-def test_a_killed_job_ends_in_the_same_scores(job):
-    whole = job("whole", store=None)
-    assert not job.store.exists()
-    assert job("first") == whole
-    (shard,) = job.store.glob("*.jsonl")
-    shard.write_bytes(shard.read_bytes()[: shard.stat().st_size // 2])  # a kill in the middle of a line
-    assert job("resumed") == whole
-
-
 def test_with_a_full_store_torch_is_not_imported(job):
     job("first", (EV, OTHER))
     given = json.dumps(job.arguments("second", (EV, OTHER)))

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # minislurm.sh start|stop FOLDER: a private SLURM of one node (16 cores, 8 GPUs, both pretended), all of it in FOLDER.
 # Needs the packages slurm-wlm and munge; no root. `. FOLDER/env.sh`, then sbatch and squeue are its own.
-# A job of the partition `urgent` preempts those of the others, which are then queued again. With MINISLURM_DATABASE=1 it
-# has a slurmdbd too (packages slurmdbd, mariadb-server-core and mariadb-client-core), with the account `project`.
+# A job of the partition `urgent` preempts those of the others, which are then queued again.
 set -euo pipefail
 command=$1
 folder=$(realpath -m "$2")
@@ -10,7 +9,6 @@ host=$(hostname -s)
 port=${MINISLURM_PORT:-16817}
 export SLURM_CONF=$folder/slurm.conf
 export PATH=$PATH:/usr/sbin
-export MYSQL_UNIX_PORT=$folder/run/mariadb.sock
 
 write_config() {
   mkdir -p "$folder"/{bin,ctld,dev,log,run,spool}
@@ -51,7 +49,7 @@ KillWait=2
 SlurmdParameters=config_overrides
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-$(accounting)
+AccountingStorageType=accounting_storage/none
 NodeName=$host NodeAddr=127.0.0.1 CPUs=16 Sockets=1 CoresPerSocket=16 ThreadsPerCore=1 RealMemory=1000000 Gres=gpu:8 State=UNKNOWN
 PartitionName=cpu Nodes=ALL Default=YES DefMemPerCPU=1000 State=UP
 PartitionName=gpu Nodes=ALL DefMemPerCPU=1000 State=UP
@@ -63,44 +61,6 @@ CONFIG
   printf '#!/bin/sh\nSLURM_CONF=%s exec /usr/bin/srun "$@"\n' "$SLURM_CONF" > "$folder/bin/srun"
   chmod +x "$folder/bin/srun"
   printf 'export SLURM_CONF=%s PATH=%s:$PATH\n' "$SLURM_CONF" "$folder/bin" > "$folder/env.sh"
-}
-
-accounting() {
-  if [ -z "${MINISLURM_DATABASE:-}" ]; then
-    echo "AccountingStorageType=accounting_storage/none"
-    return
-  fi
-  printf '%s\n' AccountingStorageType=accounting_storage/slurmdbd AccountingStorageHost=127.0.0.1 \
-    AccountingStoragePort=$((port + 2)) AccountingStoragePass="$folder/run/munge.sock" \
-    AccountingStorageEnforce=associations,limits AccountingStorageTRES=gres/gpu
-}
-
-start_database() {
-  (umask 077 && cat > "$folder/slurmdbd.conf") <<CONFIG
-AuthType=auth/munge
-AuthInfo=socket=$folder/run/munge.sock
-DbdHost=localhost
-DbdAddr=127.0.0.1
-DbdPort=$((port + 2))
-SlurmUser=$(id -un)
-LogFile=$folder/log/slurmdbd.log
-PidFile=$folder/run/slurmdbd.pid
-StorageType=accounting_storage/mysql
-StorageHost=localhost
-StorageUser=$(id -un)
-CONFIG
-  mariadb-install-db --no-defaults --datadir="$folder/database" --auth-root-authentication-method=socket \
-    --auth-root-socket-user="$(id -un)" --skip-test-db --user="$(id -un)" > "$folder/log/mariadb.log" 2>&1
-  mariadbd --no-defaults --datadir="$folder/database" --socket="$MYSQL_UNIX_PORT" --skip-networking --user="$(id -un)" \
-    --pid-file="$folder/run/mariadbd.pid" >> "$folder/log/mariadb.log" 2>&1 &
-  until_true [ -S "$MYSQL_UNIX_PORT" ]
-  slurmdbd
-  until_true sacctmgr --immediate --noheader list cluster
-  {
-    sacctmgr --immediate add cluster mini
-    sacctmgr --immediate add account project Description=tests Organization=tests
-    sacctmgr --immediate add user "$(id -un)" Account=project DefaultAccount=project
-  } > "$folder/log/sacctmgr.log"
 }
 
 until_true() { # COMMAND…: within a minute
@@ -116,7 +76,6 @@ start() {
   write_config
   munged --key-file="$folder/munge.key" --socket="$folder/run/munge.sock" --pid-file="$folder/run/munged.pid" \
     --log-file="$folder/log/munged.log" --seed-file="$folder/run/munge.seed" --num-threads=2
-  [ -z "${MINISLURM_DATABASE:-}" ] || start_database
   slurmctld -c
   slurmd -N "$host"
   until_true is_up
@@ -130,7 +89,7 @@ stop() {
     [ -z "$(squeue --noheader)" ] && break
     sleep 0.1
   done
-  for daemon in slurmd slurmctld slurmdbd mariadbd munged; do
+  for daemon in slurmd slurmctld munged; do
     end "$folder/run/$daemon.pid"
   done
   # linuxproc loses what outlives the shell of its job, as Snakemake at times does; a cgroup would not.

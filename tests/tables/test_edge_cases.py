@@ -124,11 +124,6 @@ def test_a_lead_holds_where_both_tests_say_so(low, bootstrap, wilcoxon, resample
     assert list(holds(pd.DataFrame([test]))) == [held]
 
 
-def test_bold_is_the_best_that_can_be_deployed(run):
-    score(run, MAIN, {"ratio": 0.99}, direction="en-zh")
-    assert [row[2].startswith("**") for row in run.rows(MAIN)[:4]] == [False, True, False, False]
-
-
 def test_a_single_run_prints_its_value_alone_and_the_footnote_says_so(tmp_path):
     run = finished.Run(tmp_path, matrix={"seeds": [1]}, tables={"studies": []})
     assert "±" not in "".join("".join(row) for row in run.rows(MAIN))

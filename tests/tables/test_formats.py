@@ -7,12 +7,6 @@ import pytest
 from entropy_valley.experiment.tables import formats
 
 
-def test_mean_and_deviation():
-    assert formats.mean_std(0.85171, 0.00064, 4) == "0.8517 ± 0.0006"
-    assert formats.mean_std(38.571, math.nan, 2) == "38.57"
-    assert formats.mean_std(math.nan, math.nan, 2) == "n/a"
-
-
 def test_closure():
     assert formats.closure(0.649, 0.074, 3, 3) == "64.9 ± 7.4%"
     assert formats.closure(-0.5, math.nan, 1, 1) == "−50.0%"
@@ -30,24 +24,6 @@ def test_a_p_of_zero_is_less_than_one_resample_a_side(p, text):
 @pytest.mark.parametrize(("p", "text"), [(2e-5, "2.0e−05"), (9e-5, "9.0e−05"), (1e-4, "0.0001"), (0.0, "< 2e−05")])
 def test_many_resamples_give_a_p_that_four_decimals_would_print_as_zero(p, text):
     assert formats.p_value(p, 100_000) == text
-
-
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [("en-zh", "En→Zh"), ("yue-en", "Yue→En"), ("en-zh_tw", "En→Zh-TW"), ("sr_latn-es_419", "Sr-Latn→Es-419")],
-)
-def test_directions(name, label):
-    assert formats.direction(name) == label
-
-
-def test_interval():
-    assert formats.interval(0.1, -0.21, 0.4, 2) == "+0.10 [−0.21, +0.40]"
-
-
-def test_signed():
-    assert formats.signed(0.0172, 4) == "+0.0172"
-    assert formats.signed(-1.5, 2) == "−1.50"
-    assert formats.signed(math.nan, 2) == "n/a"
 
 
 def test_what_is_printed_as_zero_has_no_sign():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import pickle
 import zipfile
 from html.parser import HTMLParser
 
@@ -21,7 +20,6 @@ from entropy_valley.data.sources import published
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.tables import render, style
 from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
-from entropy_valley.model import checkpoint
 from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.settings import Name
 from entropy_valley.texts import shown, unguarded
@@ -149,12 +147,6 @@ def test_a_hypothesis_is_a_text(tmp_path, value):
 def test_an_id_comes_once(tmp_path):
     with pytest.raises(InputError, match=r"t\.jsonl:3: id '1' is there already, in line 1"):
         outputs(tmp_path, ["1", "2", "1"], "x")
-
-
-def test_a_pickle_is_no_checkpoint(tmp_path):
-    (tmp_path / "model.safetensors").write_bytes(pickle.dumps({"model.norm": [1.0]}))
-    with pytest.raises(InputError, match="not a whole safetensors file"):
-        checkpoint.read_shapes(tmp_path / "model.safetensors")
 
 
 @pytest.mark.parametrize("content", [b"x" * 1001, b"\xff\n", None], ids=["large", "not UTF-8", "no archive"])

@@ -78,11 +78,3 @@ def test_rows_must_be_those_of_the_test_set(run, second, change):
     run.put(second, SCORES, changed)
     with pytest.raises(InputError, match=said):
         run.make("tables/full_significance")
-
-
-def test_sentences_are_paired_by_id(run):
-    before = run.numbers("tables/full_significance")
-    for cell in run.cells(MAIN):
-        if cell.method == "ratio":
-            run.put(cell, SCORES, run.read(cell, SCORES)[::-1])
-    assert run.numbers("tables/full_significance").equals(before)

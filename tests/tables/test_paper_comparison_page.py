@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 
-import pandas as pd
 import pytest
 
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import base_files
 from entropy_valley.experiment.config.expand import overlay
 from entropy_valley.experiment.config.load import load_merged, merge
-from entropy_valley.experiment.tables import render
 from entropy_valley.experiment.tables.reader import Results
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
 
 KEY = "tables/paper_comparison"
 MAIN = """\
@@ -62,17 +59,3 @@ def test_what_differs_comes_first_and_again_in_its_place(made):
     first = text.index(f"| Main results: En→Zh, Ratio: COMET-22{numbers}")
     assert text.index("| **What differs: ") < first < text.index(f"| En→Zh, Ratio: COMET-22{numbers}")
     assert re.search(r"^Values: \d+ outside, ", text, re.M)
-
-
-def test_a_page_has_its_title_in_words():
-    assert [render.title(name) for name in ("main", "ratio_sweep", "EV")] == ["Main results", "Ratio sweep", "EV"]
-
-
-def test_a_page_escapes_what_it_shows():
-    rows = [Row(["x<y", "1", Bold("<b>")], "H", shaded=True)] * 2
-    columns = [Column("A & B", align="l"), Column("N"), Column("C")]
-    text = render.to_text("html", Shown(pd.DataFrame(), columns, rows, labels=2, signatures=[("n", "s")]), "T & U")
-    assert "<h1>T &amp; U</h1>" in text and "<p>n <code>s</code></p>" in text
-    assert text.count('<td class="c shaded whole"><b>&lt;b&gt;</b></td>') == 2
-    assert text.count('<td class="l shaded whole">x&lt;y</td>') == 1
-    assert text.count('<td class="l shaded whole"></td>') == 1  # the label stands in the first row of its group

@@ -140,7 +140,6 @@ def test_a_figures_name_is_its_own(other):
 
 
 WIDER = {
-    "as it is": {},
     "budgets": {"matrix": {"steps": [16, 32]}},
     "orders": {"matrix": {"orders": ["random", "med"]}},
     "one seed": {"matrix": {"seeds": [1]}},
@@ -156,12 +155,12 @@ CONFIGS = {
 }
 
 
-@pytest.mark.parametrize("over", WIDER.values(), ids=list(WIDER))
-@pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))
-def test_each_cell_of_a_set_is_in_a_report(names, over):
-    found = load_merged(
-        functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names), over])
-    )
+@pytest.mark.parametrize(
+    ("config", "wider"), [*((config, "as it is") for config in CONFIGS), *(("demo-full", wider) for wider in WIDER)]
+)
+def test_each_cell_of_a_set_is_in_a_report(config, wider):
+    files = [read_yaml(ROOT / f"config/{name}.yaml") for name in CONFIGS[config]]
+    found = load_merged(functools.reduce(overlay, [BASE, *files, WIDER.get(wider, {})]))
     configured = reports.configured(found)
     assert {cell for report in configured.values() for cell in report.cells} == set(sets_of(found).home)
     several = len(found.matrix.steps) > 1 or len(found.matrix.orders) > 1

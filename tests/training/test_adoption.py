@@ -105,17 +105,6 @@ def test_from_the_hub(checkpoints, tmp_path, reach, revision):
     assert not (tmp_path / "work").exists()
 
 
-def test_a_pickle_on_the_hub_is_not_taken(checkpoints, tmp_path, reach):
-    given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "hub")
-    (tmp_path / "hub" / "adapter_model.safetensors").rename(tmp_path / "hub" / "adapter_model.bin")
-    with released(tmp_path / "hub") as server:
-        reach(server.url)
-        with pytest.raises(InputError, match=r"someone/model: pickled weights only.*name the folder"):
-            adoption.adopt(job(tmp_path, checkpoints, "llada", repository="someone/model"))
-        assert not server.served
-    assert not (tmp_path / "adapter").exists()
-
-
 def test_run_again_it_does_nothing_unless_the_folder_holds_another_adapter(checkpoints, tmp_path, monkeypatch):
     adopting, card = job(tmp_path, checkpoints, "llada", tmp_path / "given"), tmp_path / "adapter" / "adapter.json"
     given_adapter(FAMILIES["llada"], checkpoints / "llada", tmp_path / "given")

@@ -12,8 +12,6 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.config import base_files, load_files, params
-from entropy_valley.experiment.config.matrix import runs
 from entropy_valley.training.log import reports, require_wandb
 
 STEP = {"loss": 2.0, "cross_entropy": 1.5, "learning_rate": 0.1, "gradient_norm": 3.0, "tokens": 40}
@@ -64,10 +62,3 @@ def test_a_package_that_is_not_there_is_said(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"training\.wandb: the package wandb is not installed.*pip install wandb"):
         require_wandb()
-
-
-def test_where_a_training_is_logged_repeats_nothing():
-    experiment = load_files(base_files())
-    logged = experiment.training.model_copy(update={"wandb": "mine"})
-    run = runs(experiment)[0]
-    assert params.training(experiment.model_copy(update={"training": logged}), run) == params.training(experiment, run)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from filelock import FileLock
-from slurm_cluster import OnCluster, started
+from slurm_cluster import QUICK, OnCluster, started
 from workspace import MIXED, Retraining, Workspace
 
 RELEASED = {
@@ -65,10 +65,18 @@ def cluster():
 
 
 @pytest.fixture(scope="session")
-def trained(once):
-    """The smallest demo up to its adapter, only to be copied."""
-    configs = ("config/demo.yaml", "config/smallest.yaml")
-    return once("trained", lambda workspace: workspace.run("--cores", "2", Retraining.target), *configs, real=True)
+def trained(once, cluster):
+    """The smallest demo up to its adapter, by jobs of the cluster; only to be copied."""
+
+    def train(workspace):
+        before = cluster.jobs()
+        said = workspace.run(*QUICK, Retraining.target, environment=cluster.environment)
+        assert "done: train/en-zh_llada-tiny_1 (" in said, said
+        jobs = [job for job in cluster.jobs() if job not in before]
+        assert sorted(job.rule for job in jobs) == ["pretrain", "train"]
+        assert {(job.partition, job.asked) for job in jobs} == {("cpu", "N/A")}
+
+    return once("trained", train, "config/demo.yaml", "config/smallest.yaml", real=True)
 
 
 @pytest.fixture

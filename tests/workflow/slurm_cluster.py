@@ -20,13 +20,6 @@ from workspace import Retraining
 
 MINISLURM = Path(__file__).parents[1] / "slurm" / "minislurm.sh"
 NEEDS_SLURM = pytest.mark.skipif(not shutil.which("sbatch"), reason="needs slurm-wlm and munge")
-NEEDS_DATABASE = pytest.mark.skipif(
-    not all(
-        shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
-        for name in ("slurmdbd", "mariadbd", "my_print_defaults")
-    ),
-    reason="needs slurmdbd, mariadb-server-core and mariadb-client-core",
-)
 OFTEN = ["--slurm-init-seconds-before-status-checks", "1"]  # Snakemake looks after its jobs; later less often
 PROFILE = ["--profile", "slurm"]
 QUICK = [*PROFILE, "--set-threads", "train=1", *OFTEN]
@@ -122,6 +115,10 @@ class OnCluster:
         """Its jobs of the cluster, the first one first."""
         return sorted((job for job in self.cluster.jobs() if job.id not in self._before), key=lambda job: int(job.id))
 
+    def own(self):
+        """Those of the training, in the same order; others may preempt them."""
+        return [job for job in self.jobs() if job.rule == "train"]
+
     def states(self):
         return [job.state for job in self.jobs()]
 
@@ -153,14 +150,14 @@ def ended(process):
 
 
 @contextmanager
-def started(**settings: str) -> Iterator[Cluster]:
-    """A SLURM with these settings of ``minislurm.sh``, until the end of the block."""
+def started() -> Iterator[Cluster]:
+    """A SLURM, until the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="slurm", dir="/tmp"))  # a short path, open to munge
     one_at_a_time = FileLock(Path(tempfile.gettempdir(), "minislurm.lock"))  # two at once would take the same ports
     try:
         with one_at_a_time:
-            variables = {"MINISLURM_PORT": str(free_port()), **settings}
-            subprocess.run([MINISLURM, "start", folder], env={**os.environ, **variables}, check=True)
+            variables = {**os.environ, "MINISLURM_PORT": str(free_port())}
+            subprocess.run([MINISLURM, "start", folder], env=variables, check=True)
         yield Cluster(folder)
     finally:
         subprocess.run([MINISLURM, "stop", folder], check=True)
@@ -168,11 +165,11 @@ def started(**settings: str) -> Iterator[Cluster]:
 
 
 def free_port() -> int:
-    """The first of three free neighbours."""
-    for port in range(16817, 60000, 3):
-        with socket.socket() as one, socket.socket() as two, socket.socket() as three:
+    """The first of two free neighbours."""
+    for port in range(16817, 60000, 2):
+        with socket.socket() as one, socket.socket() as other:
             try:
-                for number, each in enumerate((one, two, three)):
+                for number, each in enumerate((one, other)):
                     each.bind(("127.0.0.1", port + number))
             except OSError:
                 continue

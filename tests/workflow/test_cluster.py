@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -46,66 +45,58 @@ def test_a_job_that_nears_its_time_limit_saves_and_requeues_itself(training):
     assert training.retraining.went_on()
 
 
-def test_a_preempted_training_is_queued_again_and_resumes(training):
-    process = training.begun()
+def test_a_preempted_a_cancelled_and_a_hanging_job_resume(training):
+    """One training meets all three: SLURM repeats the preempted job; the others are submitted again, once each.
+
+    The plugin would wait for ever for a cancelled job if it asked sacct, which says CANCELLED by whom.
+    """
+    process = training.begun("--retries", "2")
     urgent = ["--partition=urgent", "--exclusive", "--ntasks=16", "--output=/dev/null", "--wrap=sleep 2"]
     training.cluster.run("sbatch", *urgent)
     training.cluster.until(lambda: not training.processes())
     assert training.retraining.is_unfinished()
-    ended(process)
-    job, _ = training.jobs()
-    assert (job.state, job.restarts) == ("COMPLETED", 1)
+    training.cluster.until(lambda: training.own()[0].restarts == 1 and training.freeze())
+    training.cluster.run("scancel", training.own()[0].id)
+    training.cluster.until(lambda: len(training.own()) == 2 and training.freeze())
+    training.cluster.run("scontrol", "update", f"JobId={training.own()[1].id}", "TimeLimit=1")
+    said = ended(process)
+    assert "status is: 'CANCELLED'" in said and "TIMEOUT" in said
+    assert [job.state for job in training.own()] == ["CANCELLED", "TIMEOUT", "COMPLETED"]
     assert training.retraining.went_on()
 
 
-def test_a_cancelled_job_is_heard_of_and_submitted_again(training):
-    """The plugin would wait for ever if it asked sacct, which says CANCELLED by whom."""
-    process = training.begun()
-    training.cluster.run("scancel", training.jobs()[0].id)
-    assert "status is: 'CANCELLED'" in ended(process)
-    assert training.states() == ["CANCELLED", "COMPLETED"]
-    assert training.retraining.went_on()
-
-
-def test_a_job_that_hangs_until_its_time_limit_is_submitted_again_and_resumes(training):
-    """SLURM ends it at a limit of a minute; the second attempt has as long, and needs less."""
-    process = training.begun()
-    training.freeze()
-    training.cluster.run("scontrol", "update", f"JobId={training.jobs()[0].id}", "TimeLimit=1")
-    training.cluster.until(lambda: "TIMEOUT" in training.states())
-    assert "TIMEOUT" in ended(process)
-    assert training.states() == ["TIMEOUT", "COMPLETED"] and training.retraining.went_on()
-
-
-def test_a_job_out_of_memory_is_submitted_again_with_twice_as_much(cluster, tmp_path):
+def test_jobs_that_fail_are_submitted_twice_and_stop_only_what_needs_them(cluster, tmp_path):
+    """A job out of memory gets twice as much; a training that diverges fails again, and the other seed goes on."""
     workspace = Workspace(tmp_path, "config.yaml", {"tables": {"studies": []}, "check": False})
-    script, before = tmp_path / "workflow/scripts/tokens.py", {job.id for job in cluster.jobs()}
-    script.write_text(HUNGRY + script.read_text())
+    for name, begin in (("tokens", HUNGRY), ("train", DIVERGING)):
+        script = tmp_path / f"workflow/scripts/{name}.py"
+        script.write_text(begin + script.read_text())
+    before = {job.id for job in cluster.jobs()}
+    adapters = [f"results/en-zh/llada-8b/seed{seed}/adapter/adapter.json" for seed in (1, 2)]
     given = ["--default-resources", "mem_mb=1000*attempt", "runtime=5"]
-    target = "results/corpus/en-zh/length_ratios.json"
-    said = workspace.run(*QUICK, target, *given, environment=cluster.environment)
+    targets = [*adapters, "results/corpus/en-zh/length_ratios.json"]
+    said = workspace.run(*QUICK, *targets, *given, environment=cluster.environment, fails=True)
     assert "exceeded memory limit" in said, said
-    states = [(job.state, job.rule) for job in cluster.jobs() if job.id not in before and job.rule == "length_ratios"]
-    assert sorted(states) == [("COMPLETED", "length_ratios"), ("FAILED", "length_ratios")]
-
-
-def test_a_training_that_diverges_is_submitted_twice_and_stops_only_what_needs_it(cluster, tmp_path):
-    workspace = Workspace(tmp_path, "config.yaml", {"tables": {"studies": []}, "check": False})
-    script, before = tmp_path / "workflow/scripts/train.py", {job.id for job in cluster.jobs()}
-    script.write_text(DIVERGING + script.read_text())
-    targets = [f"results/en-zh/llada-8b/seed{seed}/adapter/adapter.json" for seed in (1, 2)]
-    said = workspace.run(*QUICK, *targets, environment=cluster.environment, fails=True)
-    assert "error: results/en-zh/llada-8b/seed1/adapter/adapter.json: the loss is not finite at step 2 of 8" in said
-    assert [Path(tmp_path, target).exists() for target in targets] == [False, True]
-    states = sorted(job.state for job in cluster.jobs() if job.id not in before and job.rule == "train")
-    assert states == ["COMPLETED", "FAILED", "FAILED"]
+    assert f"error: {adapters[0]}: the loss is not finite at step 2 of 8" in said
+    assert [Path(tmp_path, target).exists() for target in targets] == [False, True, True]
+    states = sorted((job.rule, job.state) for job in cluster.jobs() if job.id not in before and job.rule != "corpus")
+    ratios = [("length_ratios", "COMPLETED"), ("length_ratios", "FAILED")]
+    assert states == [*ratios, ("train", "COMPLETED"), ("train", "FAILED"), ("train", "FAILED")]
 
 
 def test_the_check_is_a_job_and_what_slurm_refuses_is_said(cluster, tmp_path):
-    smallest = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", real=True)
+    """All checks pass, with two processes; what the training says stands between the lines of the log."""
+    two = {"training": {"processes": 2}}
+    smallest = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml", two, real=True)
     smallest.run(*QUICK, "--force", "check", environment=cluster.environment)
-    found = tmp_path / "results/smallest/check.txt"
-    assert re.search(r"^ok +training .*\n(.*\n)*ok +decoding llada-tiny", found.read_text(), re.MULTILINE)
+    results = tmp_path / "results/smallest"
+    lines, log = (results / "check.txt").read_text().splitlines(), (results / "logs/check.log").read_text()
+    assert all(line in log for line in lines)
+    states = {line[8:34].strip(): line.split()[0] for line in lines}
+    apart = {"GPUs", "decoding llama3-tiny"}  # an autoregressive one
+    assert {name: state for name, state in states.items() if state != "ok"} == dict.fromkeys(apart, "skipped")
+    assert {"torch", "training", "decoding llada-tiny"} <= states.keys()
+    assert any("2 processes, float32, losses " in line for line in lines)
     partitions = tmp_path / "profiles/slurm/partitions.yaml"
     partitions.write_text(partitions.read_text().replace("  cpu:", "  elsewhere:"))
     said = smallest.run(*QUICK, "--force", "check", environment=cluster.environment, fails=True)

@@ -24,8 +24,19 @@ def test_after_snakemake_is_killed_its_jobs_run_on_and_the_documented_recovery_w
     training.cluster.run(*re.search("scancel --name=[-0-9a-f]+", said)[0].split())
     training.cluster.until(lambda: training.states() == ["CANCELLED"] and not training.processes())
     assert training.retraining.is_unfinished()
+    waits_for_its_jobs_after_sigterm(training)
+
+
+def waits_for_its_jobs_after_sigterm(training):
+    """And submits no more: another run of Snakemake finds nothing to do."""
+    process = training.start()
+    training.cluster.until(training.processes)
+    os.kill(process.pid, signal.SIGTERM)
+    said, _ = process.communicate()
+    assert process.returncode != 0 and "Will exit after finishing currently running jobs" in said, said
+    assert training.states() == ["CANCELLED", "COMPLETED"] and training.retraining.went_on()
     training.run()
-    assert training.retraining.went_on()
+    assert training.states() == ["CANCELLED", "COMPLETED"]
 
 
 def test_a_head_in_a_job_goes_on_after_a_lost_node_and_near_its_time_limit(training):
@@ -40,13 +51,3 @@ def test_a_head_in_a_job_goes_on_after_a_lost_node_and_near_its_time_limit(train
     training.cluster.until(lambda: training.states() == ["COMPLETED", "CANCELLED", "CANCELLED", "COMPLETED"])
     assert training.jobs()[0].restarts == 2
     assert training.retraining.went_on()
-
-
-def test_after_sigterm_snakemake_waits_for_its_jobs_and_submits_no_more(training):
-    process = training.begun()
-    os.kill(process.pid, signal.SIGTERM)
-    said, _ = process.communicate()
-    assert process.returncode != 0 and "Will exit after finishing currently running jobs" in said, said
-    assert training.states() == ["COMPLETED"] and training.retraining.is_finished()
-    training.run()
-    assert training.states() == ["COMPLETED"]
