@@ -87,7 +87,7 @@ class Engine:
         compile_layers: bool = False,
         lookahead: int = 3,
     ) -> None:
-        self.backbone, self.ledger, self.fill = backbone, ledger or Ledger(), fill
+        self.backbone, self.ledger, self.fill = backbone, Ledger() if ledger is None else ledger, fill
         self._compiled = fill if compile_layers and fill else 0  # passes of no more tokens have compiled layers
         self._never = NO_TOKEN if reveals_masks else backbone.mask_id  # the token that is in no distribution
         self._device = backbone.device
@@ -124,18 +124,17 @@ class Engine:
             # computed again is freed for a smaller one.
             room = min(self.budget, self._room) - budget.rows
             ahead = Lookahead.behind(batch, self.lookahead, room, self.backbone.eos_id)
-            whole = batch.cat(*ahead.states)
-            seen = self._attempt(whole, order, len(batch.canvases) == 1)
+            seen = self._attempt(ahead.whole, order, len(batch.canvases) == 1)
             if seen is None:
                 self.prompts.empty([batch, waiting])
                 torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
                 continue
             # 3. Each canvas reveals its next slots. It leaves when it was only to be read, or when its text is settled.
-            batch, readings = _step(whole, seen, order)
+            batch, readings = _step(ahead.whole, seen, order)
             yield from readings
             if ahead.follows:
                 batch, counts = ahead.followed(batch, seen)
-                self.ledger.count(**counts)
+                self.ledger.update(counts)
             batch, settled = batch.release(self.backbone.eos_id)
             yield from settled
         self.prompts.empty()
@@ -153,7 +152,7 @@ class Engine:
         logits = torch.cat(chunks)[: len(tokens)].double()
         if self._never != NO_TOKEN:
             logits[:, self._never] = -torch.inf
-        self.ledger.count(passes=1, tokens=len(prompt) + len(tokens), rows=len(tokens))
+        self.ledger.update(passes=1, tokens=len(prompt) + len(tokens), rows=len(tokens))
         ids = torch.tensor(tokens, device=logits.device)
         return logits.log_softmax(-1).gather(1, ids[:, None])[:, 0].tolist()
 
@@ -163,7 +162,7 @@ class Engine:
         """The batch with the named canvases behind it; and the results of those that a known first step settles."""
         if not named:
             return batch, []
-        named = sorted(named, key=lambda entry: -entry[1].size)  # on a CPU, equal neighbours share their attention call
+        named = sorted(named, key=lambda one: -len(one[1].prompt) - one[1].length)  # on a CPU, equal neighbours share their attention call
         # A canvas's first step is known where a reading says all that the order looks at there, but no SIG.
         known = []
         for _, canvas in named:
@@ -212,24 +211,21 @@ class Engine:
         whole = batch.cat(batch.select(wanted).sourceless()) if wanted.any() else batch
         masked, own = whole.masked(), sum(batch.masks)
         paired = wanted[batch.canvas[masked[:own]]]
-        layout = self.prompts.layout(whole)
         # A shifted family predicts the next position: slot i is read from row i - 1, slot 0 from the prompt's last.
-        read = layout.at[masked - int(backbone.shifted)]
-        columns = (read, np.flatnonzero(paired), np.flatnonzero(~paired))
-        packed, (rows, compared, others) = layout.packed(self.prompts.pool, columns, self._device)
-        tokens = len(layout.ids)
+        read = masked - int(backbone.shifted)
+        layout = self.prompts.layout(whole, read, np.flatnonzero(paired), np.flatnonzero(~paired))
+        run = np.array([layout.packed.lengths, layout.rows.counts])
+        tokens = int(run[0].sum())
         compiled = tokens <= self._compiled  # a longer pass has another shape
-        states = backbone.model.hidden_states(packed, Rows(rows, layout.counts), self.fill, compiled)
-        if layout.saved:
-            self.prompts.keep(layout)
+        states = backbone.model.hidden_states(layout.packed, layout.rows, self.fill, compiled)
+        self.prompts.cached |= layout.saved  # only now: the pass is done
         sig: torch.Tensor | None = None
         if wanted.any():
             pair = states[:own], states[own:]
-            values, sig = sourced_values(self.head, *pair, compared, others, self._never, backbone.eos_id)
+            values, sig = sourced_values(self.head, *pair, *layout.columns, self._never, backbone.eos_id)
         else:
             values = slot_values(self.head, states, self._never, backbone.eos_id)
-        self.ledger.count(passes=1, tokens=tokens, rows=len(masked), padded=max(0, (self.fill or 0) - tokens))
-        run = np.array([layout.lengths, layout.counts])
+        self.ledger.update(passes=1, tokens=tokens, rows=len(masked), padded=max(0, (self.fill or 0) - tokens))
         cost = run[:, :count].copy()
         cost[:, wanted] += run[:, count : len(whole.canvases)]
         return Pass(masked[:own], values, cost, sig)

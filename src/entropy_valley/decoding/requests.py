@@ -24,7 +24,6 @@ from entropy_valley.decoding.canvas import (
     Decoded,
     FinishedText,
     ProbeResult,
-    Result,
     Reuse,
 )
 from entropy_valley.decoding.orders import ORDERS, Order, floors, reveal_counts, sourceless_steps
@@ -49,7 +48,7 @@ Canvases = Generator[Canvas | FinishedText, Any, Any]
 class Request(Protocol):
     """What is asked of the model about one canvas. ``result``: the class of the answer."""
 
-    result: ClassVar[type[Result]]
+    result: ClassVar[type]
 
     @property
     def key(self) -> list[Any]:
@@ -134,7 +133,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Score(Result):
+class Score:
     """Mean log-probability of a finished text's tokens and its first EOS (nats, six decimals)."""
 
     logprob: float

@@ -72,7 +72,7 @@ def mean_states(engine: Engine, prompts: Sequence[Sequence[int]]) -> Iterator[tu
         packed = pack([prompts[place] for place in places], model.device)
         with whole_sums() if fill else contextlib.nullcontext():
             states = model.hidden_states(packed, fill=fill).float()
-        engine.ledger.count(passes=1, tokens=len(states), padded=max(0, (fill or 0) - len(states)))
+        engine.ledger.update(passes=1, tokens=len(states), padded=max(0, (fill or 0) - len(states)))
         means = (part.mean(0) for part in states.split(packed.lengths))
         yield from zip(places, means, strict=True)
 

@@ -225,12 +225,7 @@ class Pool:
     def __init__(self) -> None:
         self._layers: dict[int, list[torch.Tensor]] = {}
         self._free = np.empty(0, np.int64)
-        self.size = 0
-
-    @property
-    def used(self) -> int:
-        """The places taken."""
-        return self.size - len(self._free)
+        self.size = self.used = 0  # all places, and those taken
 
     def take(self, count: int) -> np.ndarray:
         """So many free places."""
@@ -238,7 +233,9 @@ class Pool:
             grown = self.used + count + self.size // 4  # a layer that grows is copied: not at every pass
             self._free = np.concatenate([np.arange(self.size, grown), self._free])
             self.size = grown
-        taken, self._free = self._free[-count:] if count else self._free[:0], self._free[: len(self._free) - count]
+        rest = len(self._free) - count
+        taken, self._free = self._free[rest:], self._free[:rest]
+        self.used += count
         return taken
 
     def keep(self, places: Iterable[np.ndarray]) -> None:
@@ -247,6 +244,7 @@ class Pool:
         if not len(kept):
             self._layers.clear()
             self.size = 0
+        self.used = len(kept)
         self._free = np.setdiff1d(np.arange(self.size), kept)
 
     def layer(self, number: int, like: torch.Tensor) -> list[torch.Tensor]:

@@ -183,7 +183,7 @@ class RunModel:
         from entropy_valley.model.load import load_backbone
 
         torch.set_num_threads(self.execution.threads)
-        self.ledger.count(loads=1)
+        self.ledger.update(loads=1)
         return load_backbone(
             self.execution.backbone,
             self.spec["family"],
@@ -221,7 +221,7 @@ class RunModel:
                 values[key] = self.store.get(key)
                 if values[key] is None:
                     missing.append(place)
-        self.ledger.count(requested=len(keys), computed=len(missing))
+        self.ledger.update(requested=len(keys), computed=len(missing))
         if missing:
             with progress(total=len(missing), description=what, unit="result") as bar:
                 for place, value in compute(missing):

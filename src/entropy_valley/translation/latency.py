@@ -121,7 +121,7 @@ def timing(
         return seconds(lambda: deque(work, maxlen=0), backbone.device.type) / len(seen)
 
     once(bounded(map(run, groups), len(groups), repeats + 1, most))  # warms up
-    ran = {name: getattr(ledger, name) / len(seen) for name in COUNTS}
+    ran = {name: ledger[name] / len(seen) for name in COUNTS}
     taken = list(bounded((once(map(run, groups)) for _ in range(repeats)), repeats, 1, most))
     return {"seconds_per_sentence": statistics.median(taken), "repeats": taken, **ran}
 

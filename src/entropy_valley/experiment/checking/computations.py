@@ -230,7 +230,7 @@ def drawn(count: int, steps: int = STEPS) -> list[Canvas]:
 def run_all(engine: Engine, canvases: Sequence[Canvas]) -> list[Any]:
     """What the engine gives for each canvas."""
     order = MinimumEntropy() if canvases[0].counts else None
-    done = dict(engine.run(Queue(enumerate(canvases)), order))
+    done = dict(engine.run(Queue(enumerate(canvases), engine.prompts.are_shared), order))
     return [done[place] for place in range(len(canvases))]
 
 
