@@ -24,6 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from tiny_adapters import adapter_of
+from tiny_checkpoints import run_model
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
@@ -34,7 +35,6 @@ from entropy_valley.model import adapters, card
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import find_checkpoint, load_backbone
 from entropy_valley.store import Store
-from entropy_valley.translation.job import read_identity
 from entropy_valley.translation.translator import Translator
 
 SECONDS = 60  # of one reader; most need less than one
@@ -74,8 +74,7 @@ class Readers:
         self.originals = originals
 
     def checkpoint(self, folder):
-        identity = read_identity(folder, None, find_checkpoint(folder)[1], "{src}", False)
-        identity.prompt.encode("a" * 60 + "!")
+        run_model(folder, find_checkpoint(folder)[1]).prompt.encode("a" * 60 + "!")
         return load_backbone(folder, "llada")
 
     def adapter(self, folder):

@@ -44,7 +44,7 @@ def made(backbone):
 def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None, ledger=None, reveals_masks=False):
     name, settings = order
     engine = Engine(backbone, ledger, budget=200, reveals_masks=reveals_masks)
-    runner = Runner(lambda: engine, ledger or Ledger(), memo)
+    runner = Runner(lambda: engine, Ledger() if ledger is None else ledger, memo)
     denoising = Denoising.named(name, steps, schedule, settings)
     canvas = {"length": length, "candidates": [], "scores": []}
     results = denoised(Pipeline(runner, inputs), [canvas] * len(inputs.prompts), denoising)

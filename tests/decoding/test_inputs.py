@@ -3,14 +3,13 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from tiny_checkpoints import run_model
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.demo.pretraining import train_tokenizer
-from entropy_valley.model.checkpoint import checkpoint_digest
+from entropy_valley.model.checkpoint import checkpoint_digest, load_tokenizer
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import load_tokenizer, turn_end_id
-from entropy_valley.translation.job import read_identity
 from entropy_valley.translation.pipeline import Inputs
 
 TEMPLATE = "English: {src}\nGerman: "
@@ -52,12 +51,12 @@ def test_declarations_of_another_type_are_one_error(checkpoint, tmp_path, value)
 
 
 def test_it_knows_prompt_context_and_digests(checkpoint):
-    read = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
-    bare = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=False)
-    assert read.context == 128 and read.texts.turn_end is None
+    read = run_model(checkpoint, "diffullama", prompt=TEMPLATE, bos=True)
+    bare = run_model(checkpoint, "diffullama", prompt=TEMPLATE)
+    assert read.checkpoint.context == 128 and read.texts.turn_end is None
     assert read.prompt.encode("cat")[1:] == bare.prompt.encode("cat")
     assert read.prompt.encode("cat")[0] == read.prompt.tokenizer.get_vocab()["<s>"]
-    assert read.backbone_digest == checkpoint_digest(checkpoint)
+    assert read.checkpoint.digest == checkpoint_digest(checkpoint)
 
 
 def adapter(folder, backbone_digest):
@@ -67,15 +66,16 @@ def adapter(folder, backbone_digest):
 
 
 def test_an_adapter_makes_another_checkpoint_of_the_same_backbone(checkpoint, tmp_path):
-    bare = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
-    read = read_identity(checkpoint, adapter(tmp_path / "a", bare.backbone_digest), "diffullama", TEMPLATE, bos=True)
+    bare = run_model(checkpoint, "diffullama", prompt=TEMPLATE, bos=True)
+    own = adapter(tmp_path / "a", bare.checkpoint.digest)
+    read = run_model(checkpoint, "diffullama", own, TEMPLATE, bos=True)
     assert read.adapter_digest == "a1" and read.digest != bare.digest
 
 
 def test_the_token_that_ends_a_turn():
     family = FAMILIES["dream_instruct"]
     tokenizer = train_tokenizer(["a b"], 300, family)
-    assert tokenizer.convert_ids_to_tokens(turn_end_id(tokenizer, family)) == "<|im_end|>"
+    assert tokenizer.convert_ids_to_tokens(family.turn_end_id(tokenizer)) == "<|im_end|>"
 
 
 INPUTS = Inputs("test.jsonl", ["s6", "s7", "s8"], [[1] * 30, [1] * 39, [1] * 40], [1], 40)

@@ -69,7 +69,8 @@ class Products(TorchDispatchMode):
 def run(backbone, canvases, order="hybrid", fill=FILL):
     engine = Engine(backbone, fill=fill)
     with Products() as products:
-        results = dict(engine.run(Queue(canvases, engine.prompts.are_shared), order and make_denoiser(order, {"p": 0.5, "sig": "stepwise_kl"})))
+        queue = Queue(canvases, engine.prompts.are_shared)
+        results = dict(engine.run(queue, order and make_denoiser(order, {"p": 0.5, "sig": "stepwise_kl"})))
     return results, products, engine.ledger
 
 

@@ -244,10 +244,10 @@ class Ledger(Counter[str]):
 
     def text(self) -> str:
         """One line for the log."""
+        shared = self["requested"] - self["computed"]
         padding = f" and {self['padded']} of padding" if self["padded"] else ""
         guesses = f", {self['unused']} of wrong guesses" if self["unused"] else ""
         return (
-            f"{self['requested']} results asked for, {self['requested'] - self['computed']} shared, {self['computed']} "
-            f"computed in {self['passes']} passes of {self['tokens']} tokens{padding}{guesses}, {self['rows']} head rows; "
-            f"models loaded: {self['loads']}"
+            f"{self['requested']} results asked for, {shared} shared, {self['computed']} computed in {self['passes']} "
+            f"passes of {self['tokens']} tokens{padding}{guesses}, {self['rows']} head rows; models loaded: {self['loads']}"
         )

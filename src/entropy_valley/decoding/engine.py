@@ -55,7 +55,7 @@ from entropy_valley.decoding.head import (
 from entropy_valley.decoding.orders import Order, needs_sourceless, not_a_number, scored
 from entropy_valley.decoding.prompts import CachedPrompts, PassBudget
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import Rows, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.model.load import NO_TOKEN
 
 if TYPE_CHECKING:
@@ -162,7 +162,9 @@ class Engine:
         """The batch with the named canvases behind it; and the results of those that a known first step settles."""
         if not named:
             return batch, []
-        named = sorted(named, key=lambda one: -len(one[1].prompt) - one[1].length)  # on a CPU, equal neighbours share their attention call
+        named = sorted(
+            named, key=lambda one: -len(one[1].prompt) - one[1].length
+        )  # on a CPU, equal neighbours share their attention call
         # A canvas's first step is known where a reading says all that the order looks at there, but no SIG.
         known = []
         for _, canvas in named:

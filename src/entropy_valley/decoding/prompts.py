@@ -148,7 +148,8 @@ class CachedPrompts:
             if source not in self.cached and source not in giving:
                 prompt, slots = source
                 giving[source] = len(whole) + len(behind)
-                behind.append([*prompt[: self.rows(prompt)]] if self.are_shared else [*prompt, *[whole.mask_id] * slots])
+                tokens = prompt[: self.rows(prompt)] if self.are_shared else (*prompt, *[whole.mask_id] * slots)
+                behind.append(list(tokens))
         return sources, giving, behind
 
 

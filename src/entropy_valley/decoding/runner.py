@@ -72,9 +72,9 @@ class Runner:
         if not stream.new:
             return
         total, engine = len(stream.new), self.engine()
-        stream.start(engine)
-        with progress(total=total, description=self.bar, unit="result") if self.bar else contextlib.nullcontext() as bar:
-            stream.bar = bar
+        stream.engine, stream.queue = engine, Queue(shared=engine.prompts.are_shared)
+        shown = progress(total=total, description=self.bar, unit="result") if self.bar else contextlib.nullcontext()
+        with shown as stream.bar:
             yield from stream.go_on()
             for computation, result in engine.run(stream.queue, order):
                 stream.compute(computation, result)
@@ -122,10 +122,8 @@ class _Stream:
     new: deque[_Computation] = field(default_factory=deque)
     pending: dict[str, _Computation] = field(default_factory=dict)
     engine: Engine | None = None
+    queue: Queue = field(default_factory=Queue)
     bar: Any = None
-
-    def start(self, engine: Engine) -> None:
-        self.engine, self.queue = engine, Queue(shared=engine.prompts.are_shared)
 
     def go_on(self) -> Iterator[tuple[Any, Any]]:
         """Go on with all work as far as results are there, and start what must be computed, if there is an engine."""

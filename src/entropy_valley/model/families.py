@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -157,6 +157,10 @@ class Family:
             raise InputError("chat", f"the family {self.name} has no chat template", "Leave it out.")
         return self.chat.replace("{prompt}", prompt)
 
+    def turn_end_id(self, tokenizer: Any) -> int | None:
+        """The id of the token that ends a turn of the family's chats; None for a family without chats."""
+        return None if self.turn_end is None else tokenizer.get_vocab().get(self.turn_end)
+
     def stock_name(self, released: str) -> str:
         """The stock name of a released tensor; other names are returned unchanged."""
         return _rename(released, self.names)
@@ -164,6 +168,10 @@ class Family:
     def released_name(self, stock: str) -> str:
         """The released name of a stock tensor."""
         return _rename(stock, tuple((new, old) for old, new in self.names))
+
+    def released_names(self, stock: Iterable[str]) -> dict[str, str]:
+        """The released name of each of the stock tensors."""
+        return {name: self.released_name(name) for name in stock}
 
     def to_stock(self, released: Mapping[str, Any]) -> dict[str, Any]:
         """The keyword arguments of a stock config class, from a released ``config.json``: the width of a head may be

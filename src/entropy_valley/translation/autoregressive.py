@@ -28,7 +28,7 @@ def translate(sentences: Sentences, search: Search) -> list[dict[str, Any]]:
     """
     model, inputs = sentences.model, sentences.inputs
     limits = [min(search.max_new_tokens, inputs.room(place)) for place in range(len(inputs.prompts))]
-    stage = ["beam", GENERATION, model.identity.digest, f"{model.numerics}|{LIBRARY}"]  # no engine's modes
+    stage = ["beam", GENERATION, model.digest, f"{model.numerics}|{LIBRARY}"]  # no engine's modes
     own = [search.beams, search.length_penalty, *([] if search.early_stopping else ["heuristic"])]
     pairs = list(zip(inputs.prompts, limits, strict=True))
     keys = [files.digest([*stage, list(prompt), *own, limit]) for prompt, limit in pairs]
@@ -43,7 +43,7 @@ def translate(sentences: Sentences, search: Search) -> list[dict[str, Any]]:
     rows = []
     for sentence, best in zip(sentences.rows, model.recall("generate", keys, compute), strict=True):
         tokens, length = best["tokens"], len(best["tokens"]) + best["finished"]
-        hypothesis = model.identity.prompt.text(tokens, search.first_line)
+        hypothesis = model.prompt.text(tokens, search.first_line)
         row = {"id": sentence["id"], "hypothesis": hypothesis, "length": length, "tokens": tokens}
         rows.append(row | {"logprob": best["logprob"], "calls": length})
     return rows

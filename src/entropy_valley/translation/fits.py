@@ -54,7 +54,7 @@ class Pairs:
         def pipeline(count: int) -> Pipeline:
             return Pipeline(sentences.model.runner("probe", store), sentences.at(range(count)).inputs)
 
-        return cls(sentences.rows[:limit], sentences.model.identity.prompt, pipeline)
+        return cls(sentences.rows[:limit], sentences.model.prompt, pipeline)
 
     def statistics(self, parts: Sequence[str], bias_pairs: int = 0) -> dict[str, Any]:
         """These ``parts`` of the statistics; that of confidences from the first ``bias_pairs`` pairs."""
@@ -128,7 +128,7 @@ def length_head(training: Sentences, dev: Path, spec: Mapping[str, Any]) -> tupl
     if not kept or kept[0] >= len(train):
         raise InputError(training.file, "no training pair fits the context", "Give shorter pairs.")
     digests = [training.data_digest, files.file_digest(dev)]
-    stage = ["trained length head", DECODING, LENGTH_HEAD, model.identity.digest, model.engine_numerics]
+    stage = ["trained length head", DECODING, LENGTH_HEAD, model.digest, model.engine_numerics]
     limit = [spec["limit"]] if "limit" in spec else []
     key = files.digest([*stage, *digests, spec["training"], spec["seed"], *limit])
 
@@ -171,7 +171,7 @@ def predict(sentences: Sentences, weights: bytes) -> list[dict[int, float]]:
     ``weights`` are the head's. The model is loaded at a miss; a sentence costs one pass over its prompt.
     """
     model, prompts = sentences.model, sentences.inputs.prompts
-    stage = ["length head", DECODING, LENGTH_HEAD, model.identity.digest, model.engine_numerics]
+    stage = ["length head", DECODING, LENGTH_HEAD, model.digest, model.engine_numerics]
     keys = [files.digest([*stage, list(prompt), files.bytes_digest(weights)]) for prompt in prompts]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:

@@ -105,7 +105,7 @@ def timing(
     """
     model, inputs, ledger = sentences.model, sentences.inputs, Ledger()
     backbone, repeats = model.backbone, model.spec["repeats"]
-    seen = sentences_of(sentences.rows, model.identity.prompt, method, rooms=inputs.rooms)
+    seen = sentences_of(sentences.rows, model.prompt, method, rooms=inputs.rooms)
     engine = Engine(backbone, ledger, model.execution.token_budget, reveals_masks=model.reveals_masks)
     pipeline = Pipeline.of(engine, inputs, CachePolicy.of(model.spec))
 

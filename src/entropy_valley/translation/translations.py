@@ -211,7 +211,7 @@ class Translations:
         places = range(len(sentences.rows)) if every else self._places(sentences)
         length_method, part = self.fits.method(method, settings), sentences.at(places)
         predicted = predict(part, self.fits.head) if declared(kind, "uses_length_head") and self.fits.head else ()
-        known = sentences_of(part.rows, self.model.identity.prompt, length_method, predicted, part.inputs.rooms)
+        known = sentences_of(part.rows, self.model.prompt, length_method, predicted, part.inputs.rooms)
         pipeline, self._canvases[choice] = self._pipeline(runner, sentences), {}
         works = []
         for place, sentence in zip(places, known, strict=True):
@@ -324,13 +324,13 @@ def row(sentences: Sentences, place: int, canvas: Row, decoded: Mapping[int, Dec
     a variable-length decoder changes the canvas, ``length`` is the final one.
     """
     best, inputs, model = winner(decoded), sentences.inputs, sentences.model
-    tokens = model.identity.texts.tokens(best)
+    tokens = model.texts.tokens(best)
     other = inputs.prompts[inputs.distractors[place]] if denoising.looks_at_distractor else inputs.sourceless
     once, cache = model.attention == PREFIX, CachePolicy.of(model.spec)
     prompts = PromptCosts(len(inputs.prompts[place]), len(other), model.shifted, once, cache)
     return {
         "id": sentences.rows[place]["id"],
-        "hypothesis": model.identity.prompt.text(tokens),
+        "hypothesis": model.prompt.text(tokens),
         "length": len(best.tokens),
         "tokens": tokens,
         "logprob": best.logprob,
