@@ -31,7 +31,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment.human_evaluation import forms, pack
 from entropy_valley.experiment.human_evaluation.intake import read_forms
 from entropy_valley.experiment.human_evaluation.pack import Pack
-from entropy_valley.model import adapters, card
+from entropy_valley.model import adapters
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import find_checkpoint, load_backbone
 from entropy_valley.store import Store

@@ -102,8 +102,9 @@ class Batch:
             tokens = list(canvas.tokens or [mask_id] * canvas.length)
             masks.append(tokens.count(mask_id))
             ids += [*canvas.prompt, *tokens]
-            owner += [place] * canvas.size
-            position += range(canvas.size)
+            size = len(canvas.prompt) + canvas.length
+            owner += [place] * size
+            position += range(size)
             slot += range(-len(canvas.prompt), canvas.length)
         rows = (np.array(column, np.int64) for column in (ids, owner, position, slot))
         names, canvases = [name for name, _ in named], [canvas for _, canvas in named]

@@ -189,11 +189,12 @@ class Canvas:
         """Tokens of prompt and canvas."""
         return len(self.prompt) + self.length
 
-    def sources(self, shared: bool) -> list[SharedSource]:
-        """The sequences that compute the rows of its prompts; none if its own passes do. ``shared``: all canvases
-        behind a prompt share its rows, which see none of them."""
-        slots = 0 if shared else self.reuse.beside
-        return [] if slots is None else [(prompt, slots) for prompt in self.prompts]
+    @functools.cached_property
+    def sources(self) -> dict[bool, list[SharedSource]]:
+        """The sequences that compute the rows of its prompts; none if its own passes do. By whether all canvases behind
+        a prompt share its rows, because these see none of them."""
+        beside = [] if self.reuse.beside is None else [(prompt, self.reuse.beside) for prompt in self.prompts]
+        return {True: [(prompt, 0) for prompt in self.prompts], False: beside}
 
 
 class FinishedText(NamedTuple):
@@ -221,7 +222,7 @@ class Queue:
 
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
-        self.sources.update(canvas.sources(self._shared))
+        self.sources.update(canvas.sources[self._shared])
         slots = 0 if self._shared else canvas.length if canvas.reuse.beside is None else canvas.reuse.beside
         new, prompt = not (canvas.start or canvas.tokens), canvas.prompts[0]
         heapq.heappush(self.heap, (new, -len(prompt) - slots, prompt, next(self._arrivals), name, canvas))
@@ -229,7 +230,7 @@ class Queue:
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""
         name, canvas = heapq.heappop(self.heap)[-2:]
-        self.sources.subtract(canvas.sources(self._shared))
+        self.sources.subtract(canvas.sources[self._shared])
         return name, canvas
 
 
@@ -249,5 +250,6 @@ class Ledger(Counter[str]):
         guesses = f", {self['unused']} of wrong guesses" if self["unused"] else ""
         return (
             f"{self['requested']} results asked for, {shared} shared, {self['computed']} computed in {self['passes']} "
-            f"passes of {self['tokens']} tokens{padding}{guesses}, {self['rows']} head rows; models loaded: {self['loads']}"
+            f"passes of {self['tokens']} tokens{padding}{guesses}, {self['rows']} head rows; models loaded: "
+            f"{self['loads']}"
         )

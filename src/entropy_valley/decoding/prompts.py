@@ -53,7 +53,8 @@ class CachedPrompts:
     same rows of its prompt."""
 
     def __init__(self, backbone: Backbone) -> None:
-        self._backbone, self.pool, self.are_shared = backbone, Pool(), backbone.attention == PREFIX
+        self._backbone, self._device, self.pool = backbone, backbone.device, Pool()
+        self.are_shared = backbone.attention == PREFIX
         self.cached: dict[RowSource, Places] = {}
         self.waiting: Counter[SharedSource] = Counter()  # what canvases in the queue will attend to
 
@@ -75,7 +76,7 @@ class CachedPrompts:
         needed: set[RowSource] = set()
         for batch in batches:
             for name, canvas in zip(batch.names, batch.canvases, strict=True):
-                needed.update(canvas.sources(self.are_shared) or [own(name, prompt) for prompt in canvas.prompts])
+                needed.update(canvas.sources[self.are_shared] or [own(name, prompt) for prompt in canvas.prompts])
         if self.cached and 2 * self.pool.used <= self.most:
             needed.update(source for source in self.cached if self.waiting[source])  # type: ignore[index]
         self.cached = {source: places for source, places in self.cached.items() if source in needed}
@@ -101,7 +102,7 @@ class CachedPrompts:
             # Dummy rows where a CPU's BLAS would take another path.
             few = FULL_KERNEL - int(run.sum()) - sum(map(len, behind))
             behind += [[0] * few] if few > 0 else []
-        sizes = [canvas.size - skip for canvas, skip in zip(whole.canvases, skipped.tolist(), strict=True)]
+        sizes = np.bincount(whole.canvas[run]).tolist()
         lengths, counts = (*sizes, *map(len, behind)), (*whole.masks, *[0] * len(behind))
         ids = np.concatenate([whole.ids[run], *(np.array(tokens, np.int64) for tokens in behind)])
         position = np.concatenate([whole.position[run], *map(np.arange, map(len, behind))])
@@ -115,7 +116,7 @@ class CachedPrompts:
             into = [places[source] for source in giving]
             kept = [np.concatenate([_NONE, *column]) for column in (saved, into, attended)]
             kept += placed(np.array(lengths), np.array(list(map(len, attended))))
-        tensors = upload([ids, position, at, *columns, *kept], self._backbone.device)
+        tensors = upload([ids, position, at, *columns, *kept], self._device)
         first = 3 + len(columns)
         cached = CachedRows(self.pool, tuple(map(len, attended)), *tensors[first:]) if kept else None
         packed = Packed(tensors[0][None], tensors[1][None], lengths, kept=cached)
@@ -125,7 +126,7 @@ class CachedPrompts:
     def _sources(self, whole: Batch) -> tuple[list[RowSource | None], dict[RowSource, int], list[list[int]]]:
         """Where the prompt of each canvas comes from, if not from its own pass; which sequence of the pass computes the
         rows of a source; and the sequences that run ``behind`` the canvases, because none of these is the same."""
-        shared = [next(iter(canvas.sources(self.are_shared)), None) for canvas in whole.canvases]
+        shared = [next(iter(canvas.sources[self.are_shared]), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in shared if source)
         sources: list[RowSource | None] = [*shared]
         giving: dict[RowSource, int] = {}
@@ -200,14 +201,14 @@ class PassBudget:
     def add(self, canvas: Canvas, step: int = 0, name: Any = None) -> None:
         """Count a canvas in: its ``step``-th pass."""
         self.rows, self.kept = self.after(canvas, step, name)
-        sources = canvas.sources(self._prompts.are_shared)
+        sources = canvas.sources[self._prompts.are_shared]
         self._kept.update(sources)
         if not (step or sources or canvas.tokens or canvas.reuse.refresh):
             self._whole.add((tuple(canvas.prompt), canvas.length))
 
     def after(self, canvas: Canvas, step: int = 0, name: Any = None) -> tuple[int, int]:
         """Rows to run and rows kept with a canvas more; one that comes from the queue needs no name."""
-        rows, kept, sources = self.rows, self.kept, canvas.sources(self._prompts.are_shared)
+        rows, kept, sources = self.rows, self.kept, canvas.sources[self._prompts.are_shared]
         for prompt in canvas.prompts:
             rows += len(prompt) + canvas.length
             is_kept = canvas.reuse.refresh is not None and own(name, prompt) in self._prompts.cached

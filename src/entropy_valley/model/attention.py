@@ -74,22 +74,20 @@ def filled(packed: Packed, tokens: int) -> Packed:
     return Packed(pad(packed.input_ids, (0, tokens - size)), positions, packed.lengths + dummies, packed.prefixes, kept)
 
 
-def keys_of(packed: Packed) -> tuple[int, ...]:
-    """How many keys the rows of each sequence attend to, those of a prefix apart."""
-    kept = packed.kept.cached if packed.kept else ()
-    return tuple(map(sum, itertools.zip_longest(packed.lengths, kept, fillvalue=0)))
-
-
-def segments_of(packed: Packed, apart: bool) -> Segments:
-    """What attends to what: in a sequence with a prefix, that to itself, and the other rows to all."""
-    if not any(packed.prefixes):
-        return Segments(keys_of(packed), packed.lengths, apart, packed.kept)
+def segments_of(packed: Packed, apart: bool, counts: Sequence[int] | None = None) -> Segments:
+    """What attends to what: in a sequence with a prefix, that to itself, and the other rows to all. With ``counts``
+    only so many rows of each sequence attend, and there are no prefixes."""
+    keys = packed.lengths
+    if packed.kept:
+        keys = tuple(length + cached for length, cached in itertools.zip_longest(keys, packed.kept.cached, fillvalue=0))
+    if counts is not None or not any(packed.prefixes):
+        return Segments(keys, packed.lengths if counts is None else tuple(counts), apart, packed.kept)
     parts = list(itertools.zip_longest(packed.prefixes, packed.lengths, fillvalue=0))
     keys = tuple(count for part in parts for count in part)
     queries = tuple(count for first, length in parts for count in (first, length - first))
-    counts, starts = np.array(keys), np.repeat(np.cumsum([0, *packed.lengths])[:-1], 2)
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    (places,) = upload([np.repeat(starts, counts) + within], packed.input_ids.device)
+    sizes, starts = np.array(keys), np.repeat(np.cumsum([0, *packed.lengths])[:-1], 2)
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    (places,) = upload([np.repeat(starts, sizes) + within], packed.input_ids.device)
     return Segments(keys, queries, apart, _Repeated(places))
 
 

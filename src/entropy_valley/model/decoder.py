@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad, silu
 from torch.utils.checkpoint import checkpoint
 
-from entropy_valley.model.attention import Packed, Rows, Segments, attend, filled, keys_of, segments_of
+from entropy_valley.model.attention import Packed, Rows, Segments, attend, filled, segments_of
 from entropy_valley.model.families import Config
 
 FULL_KERNEL = 4  # rows: with fewer, a CPU's BLAS takes another path, which rounds differently
@@ -73,7 +73,7 @@ class Decoder(nn.Module):
         if rows is None or apart or self.config.causal:
             states = self(*given, segments, compiled=compiled and apart)
             return states[:count] if rows is None else states[rows.places]
-        reading = None if rows.counts is None else Segments(keys_of(packed), rows.counts, source=packed.kept)
+        reading = None if rows.counts is None else segments_of(packed, apart, rows.counts)
         return self(*given, segments, rows.places, reading)
 
     def forward(
