@@ -35,6 +35,7 @@ from entropy_valley.model import adapters
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import find_checkpoint, load_backbone
 from entropy_valley.store import Store
+from entropy_valley.training import card
 from entropy_valley.translation.translator import Translator
 
 SECONDS = 60  # of one reader; most need less than one

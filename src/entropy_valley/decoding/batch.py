@@ -123,9 +123,7 @@ class Batch:
 
     def split(self, flags: Sequence[bool]) -> tuple[Self, Self]:
         """The flagged canvases, and the others."""
-        if not any(flags):
-            return self.select(flags), self
-        return self.select(flags), self.select([not flag for flag in flags])
+        return self.select(flags), self.select([not flag for flag in flags]) if any(flags) else self
 
     def cat(self, *others: Self) -> Self:
         """These canvases, and behind them those of other batches."""
@@ -260,26 +258,22 @@ class Batch:
     def _first(self, token: int) -> np.ndarray:
         """The first slot of each canvas that holds ``token``."""
         slots = np.where((self.ids == token) & (self.slot >= 0), self.slot, NO_SLOT)
-        return np.minimum.reduceat(slots, self._starts()[:-1])
-
-    def _starts(self) -> np.ndarray:
-        """The first row of each canvas, and the end."""
-        return np.searchsorted(self.canvas, np.arange(len(self) + 1))
+        return np.minimum.reduceat(slots, np.searchsorted(self.canvas, np.arange(len(self))))
 
     def rows(self) -> list[slice]:
         """Those of each canvas."""
-        return [slice(first, end) for first, end in itertools.pairwise(self._starts().tolist())]
+        ends = np.cumsum(np.bincount(self.canvas, minlength=len(self))).tolist()
+        return list(map(slice, [0, *ends], ends))
 
     def _decoded(self, ends: list[int]) -> list[tuple[Any, Decoded]]:
         """The results of these canvases, the first EOS of each at slot ``ends`` or nowhere."""
-        in_canvas = self.slot >= 0
-        tokens, logprobs = self.ids[in_canvas].tolist(), self.logprob[in_canvas].tolist()
-        done, start = [], 0
-        for name, canvas, steps, end in zip(self.names, self.canvases, self.steps, ends, strict=True):
-            text, stop = min(end, canvas.length), start + canvas.length
-            mean = round(math.fsum(logprobs[start : start + text]) / text, 4) if text else None
-            done.append((name, Decoded(tokens[start:stop], text, mean, steps)))
-            start = stop
+        done = []
+        for rows, name, canvas, steps, end in zip(
+            self.rows(), self.names, self.canvases, self.steps, ends, strict=True
+        ):
+            slots, text = slice(rows.stop - canvas.length, rows.stop), min(end, canvas.length)
+            mean = round(math.fsum(self.logprob[slots][:text].tolist()) / text, 4) if text else None
+            done.append((name, Decoded(self.ids[slots].tolist(), text, mean, steps)))
         return done
 
 

@@ -160,16 +160,13 @@ class Engine:
         self, batch: Batch, named: Sequence[tuple[Any, Canvas]], order: Order | None
     ) -> tuple[Batch, list[tuple[Any, Decoded]]]:
         """The batch with the named canvases behind it; and the results of those that a known first step settles."""
-        if not named:
-            return batch, []
-        named = sorted(
-            named, key=lambda one: -len(one[1].prompt) - one[1].length
-        )  # on a CPU, equal neighbours share their attention call
+        # On a CPU, equal neighbours share their attention call.
+        named = sorted(named, key=lambda one: -len(one[1].prompt) - one[1].length)
+        entering = Batch.of(named, self.backbone.mask_id)
         # A canvas's first step is known where a reading says all that the order looks at there, but no SIG.
         known = []
-        for _, canvas in named:
+        for canvas in entering.canvases:
             known.append(canvas.start is not None and not needs_sourceless(order, 0, len(canvas.counts)))
-        entering = Batch.of(named, self.backbone.mask_id)
         if not any(known):
             return batch.cat(entering), []
         starting, others = entering.split(known)
@@ -177,8 +174,7 @@ class Engine:
         starts = [canvas.start for canvas in starting.canvases]
         columns = ([getattr(start, name) for start in starts] for name in VALUES)
         values = SlotValues(*(torch.from_numpy(np.concatenate(column)) for column in columns))
-        free = np.zeros((2, len(starts)), np.int64)
-        starting, _ = _step(starting, Pass(starting.masked(), values, free), order)
+        starting, _ = _step(starting, Pass(starting.masked(), values, np.zeros((2, len(starts)))), order)
         starting, settled = starting.release(self.backbone.eos_id)
         return batch.cat(starting, others), settled
 

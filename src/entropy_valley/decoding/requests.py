@@ -7,6 +7,7 @@ sentences. :class:`Denoising` makes those that fill a canvas, by a reveal order 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -327,43 +328,26 @@ class Denoising:
         return [length - before for before in revealed]
 
     def request(
-        self,
-        prompt: Sequence[int],
-        sourceless: Sequence[int] | None,
-        length: int,
-        room: int,
-        start: ProbeResult | None = None,
-        *,
-        distractor: Sequence[int] | None = None,
-        sigs: Sequence[float] = (),
-        anchors: Sequence[int] | None = None,
-        sentence: object = None,
-        cache: CachePolicy = NO_CACHE,
+        self, canvas: Canvas, room: int, distractor: Sequence[int] | None = None, cache: CachePolicy = NO_CACHE
     ) -> FixedLength | VariableLength:
-        """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
+        """What is asked of the engine for a canvas of masks, whose prompt leaves ``room`` slots of the context.
 
-        ``distractor`` and the ``sigs`` against it are for an order that :attr:`looks_at_distractor`, and ``anchors``
-        for one that wants them. ``cache``: of prompts, which a variable-length decoder does not use. The other
-        arguments are those of :class:`.Canvas`.
+        The ``canvas`` has all that is known of its sentence. ``distractor`` is the prompt that its SIGs were compared
+        with. ``cache``: of prompts, which a variable-length decoder does not use.
         """
         if decoder := self.variable_length:
-            most = min(decoder.cap, room)
-            return VariableLength(decoder, prompt, length, most, self.name, self.settings, start, sentence)
-        counts, reuse = self.counts(length), self.reuse(length, cache)
-        in_time = self.looks_at_distractor and self.order is not None and self.order.in_time
-        canvas = Canvas(
-            prompt,
-            length,
-            counts,
-            start=None if reuse.refresh else start,
-            sourceless=sourceless if sourceless_steps(self.order, len(counts)) else None,
-            sigs=sigs,
-            anchors=anchors,
-            budget=self.steps if in_time else 0,
-            sentence=sentence,
+            about = self.name, self.settings, canvas.start, canvas.sentence
+            return VariableLength(decoder, canvas.prompt, canvas.length, min(decoder.cap, room), *about)
+        counts, reuse = self.counts(canvas.length), self.reuse(canvas.length, cache)
+        asked = dataclasses.replace(
+            canvas,
+            counts=counts,
+            start=None if reuse.refresh else canvas.start,
+            sourceless=canvas.sourceless if sourceless_steps(self.order, len(counts)) else None,
+            budget=self.steps if self.looks_at_distractor and self.order and self.order.in_time else 0,
             reuse=reuse,
         )
-        return FixedLength(canvas, self.name, self.settings, distractor)
+        return FixedLength(asked, self.name, self.settings, distractor)
 
     def reuse(self, length: int, cache: CachePolicy) -> Reuse:
         """Which passes over a canvas of so many slots compute its prompt."""
@@ -374,15 +358,10 @@ class Denoising:
         """Whether a user has written it."""
         return plugins.is_own(self.order or self.variable_length)
 
-    @property
+    @functools.cached_property
     def looks_at_distractor(self) -> bool:
         """Whether its order wants the SIG against a distractor."""
         return self.order is not None and self.order.looks_at_distractor
-
-    @property
-    def looks_at_anchors(self) -> bool:
-        """Whether its order wants the slots that a gold alignment ties to the source."""
-        return self.order is not None and self.order.anchored
 
     @property
     def calls(self) -> int:
