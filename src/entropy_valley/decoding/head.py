@@ -60,20 +60,18 @@ class Head:
 
         The logits are float32, but perhaps rounded to the dtype of ``states``.
         """
-        for first, logits in self._products(states):
+        wider = self.float32 and states.dtype != torch.float32
+        _, entries = BLOCK[states.device.type]
+        if type(self.module) is torch.nn.Linear:
+            product = float32_product if wider else linear
+            blocks = (product(states, weight) for weight in self.module.weight.split(entries))
+        else:
+            blocks = iter([self._in_float32(states.float()) if wider else self.module(states)])
+        for number, block in enumerate(blocks):
+            first, logits = number * entries, block.float()
             if self.vocabulary and self.vocabulary < first + logits.shape[1]:
                 logits[:, max(0, self.vocabulary - first) :] = _LEAST
             yield first, logits
-
-    def _products(self, states: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
-        wider = self.float32 and states.dtype != torch.float32
-        if type(self.module) is not torch.nn.Linear:
-            yield 0, (self._in_float32(states.float()) if wider else self.module(states)).float()
-            return
-        _, entries = BLOCK[states.device.type]
-        product = float32_product if wider else linear
-        for place, weight in enumerate(self.module.weight.split(entries)):
-            yield place * entries, product(states, weight).float()
 
     @functools.cached_property
     def _in_float32(self) -> torch.nn.Linear:
