@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from entropy_valley.decoding.canvas import Canvas, Decoded, ProbeResult
 from entropy_valley.decoding.head import SlotValues
@@ -36,7 +37,7 @@ class Pass(NamedTuple):
     places: np.ndarray
     values: SlotValues
     cost: np.ndarray
-    sig: torch.Tensor | None = None
+    sig: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,17 @@ class Slots:
     """
 
     canvases: Sequence[Canvas]
-    canvas: torch.Tensor
-    position: torch.Tensor
-    step: torch.Tensor
+    canvas: Tensor
+    position: Tensor
+    step: Tensor
     values: SlotValues
-    sig: torch.Tensor
+    sig: Tensor
 
-    def on_device(self, *columns: Sequence[float] | np.ndarray) -> tuple[torch.Tensor, ...]:
+    def on_device(self, *columns: Sequence[float] | np.ndarray) -> tuple[Tensor, ...]:
         """Columns of numbers, such as one for each canvas, as tensors beside the others; the host does not wait."""
         return upload([np.asarray(column) for column in columns], self.step.device)
 
-    def of_all(self, columns: Sequence[Sequence[float] | np.ndarray]) -> torch.Tensor:
+    def of_all(self, columns: Sequence[Sequence[float] | np.ndarray]) -> Tensor:
         """For each masked slot its number; ``columns`` has one for each slot of each canvas, masked or not."""
         starts = list(itertools.accumulate(map(len, columns[:-1]), initial=0))
         (first,), (numbers,) = self.on_device(starts), self.on_device(np.concatenate(columns))
@@ -99,6 +100,7 @@ class Batch:
         """The canvases as they enter the engine."""
         ids, owner, position, slot, masks = [], [], [], [], []
         for place, (_, canvas) in enumerate(named):
+            # A canvas that is revealed in part has the mask id in its other slots.
             tokens = list(canvas.tokens or [mask_id] * canvas.length)
             masks.append(tokens.count(mask_id))
             ids += [*canvas.prompt, *tokens]
@@ -152,6 +154,7 @@ class Batch:
     def sourceless(self) -> Self:
         """The same canvases, as far revealed, each behind its prompt without the source."""
         canvases = [dataclasses.replace(canvas, prompt=canvas.sourceless or ()) for canvas in self.canvases]
+        # The prompts differ in length, the slots do not.
         without = self.of(list(zip(self.names, canvases, strict=True)), self.mask_id)
         without.ids[without.slot >= 0] = self.ids[self.slot >= 0]
         without.steps, without.masks = self.steps, self.masks
@@ -180,7 +183,7 @@ class Batch:
             slots = dataclasses.replace(slots, sig=slots.of_all([canvas.sigs for canvas in canvases]))
         return slots
 
-    def advance(self, seen: Pass, scores: torch.Tensor | None) -> tuple[Self, list[tuple[Any, ProbeResult]]]:
+    def advance(self, seen: Pass, scores: Tensor | None) -> tuple[Self, list[tuple[Any, ProbeResult]]]:
         """One step of each canvas; those that were only to be read are not in the new batch, but in the list.
 
         ``scores`` are the order's, of the :meth:`slots`. Here the host waits for the device, and nowhere else. Raises
@@ -323,7 +326,7 @@ class Lookahead(NamedTuple):
             fits = costs <= room
             if not fits.any():
                 break
-            room -= int(costs[fits][-1])
+            room -= int(costs[fits][-1])  # sums: the last that fits has the cost of all
             states, goes_on = states.foreseen(fits, eos_id)
             ahead.append(states)
             follows += places[fits][goes_on].tolist()
@@ -340,6 +343,7 @@ class Lookahead(NamedTuple):
         right = last.copy()
         for place, (before, ids) in enumerate(zip(self.follows, self.guesses, strict=True), count):
             if right[before] and np.array_equal(batch.ids[own[before]], ids):
+                # A guess knows no log-probabilities of the step that it skipped: they are the canvas's own.
                 right[place] = last[place] = True
                 last[before] = False
                 logprob = batch.logprob[own[place]]

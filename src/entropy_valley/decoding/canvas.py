@@ -224,13 +224,14 @@ class Queue:
         """Let a canvas wait; its result will come under ``name``."""
         self.sources.update(canvas.sources[self._shared])
         slots = 0 if self._shared else canvas.length if canvas.reuse.beside is None else canvas.reuse.beside
+        # The prompt's tokens are in the key so that equal ones stand together; arrivals decide between equal canvases.
         new, prompt = not (canvas.start or canvas.tokens), canvas.prompts[0]
         heapq.heappush(self.heap, (new, -len(prompt) - slots, prompt, next(self._arrivals), name, canvas))
 
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""
         name, canvas = heapq.heappop(self.heap)[-2:]
-        self.sources.subtract(canvas.sources[self._shared])
+        self.sources.subtract(canvas.sources[self._shared])  # counts of 0 stay: nobody looks for their keys
         return name, canvas
 
 

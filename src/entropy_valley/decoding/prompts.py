@@ -77,6 +77,7 @@ class CachedPrompts:
         for batch in batches:
             for name, canvas in zip(batch.names, batch.canvases, strict=True):
                 needed.update(canvas.sources[self.are_shared] or [own(name, prompt) for prompt in canvas.prompts])
+        # Cheaper than to compute them again, as long as there is room.
         if self.cached and 2 * self.pool.used <= self.most:
             needed.update(source for source in self.cached if self.waiting[source])  # type: ignore[index]
         self.cached = {source: places for source, places in self.cached.items() if source in needed}
@@ -120,12 +121,13 @@ class CachedPrompts:
         first = 3 + len(columns)
         cached = CachedRows(self.pool, tuple(map(len, attended)), *tensors[first:]) if kept else None
         packed = Packed(tensors[0][None], tensors[1][None], lengths, kept=cached)
-        saved_places = {source: places[source] for source in giving}
+        saved_places = {source: places[source] for source in giving}  # known as cached when the pass is done
         return PassLayout(packed, Rows(tensors[2], counts), tensors[3:first], saved_places)
 
     def _sources(self, whole: Batch) -> tuple[list[RowSource | None], dict[RowSource, int], list[list[int]]]:
         """Where the prompt of each canvas comes from, if not from its own pass; which sequence of the pass computes the
         rows of a source; and the sequences that run ``behind`` the canvases, because none of these is the same."""
+        # Both prompts of a canvas have a source or none has: the first one says which.
         shared = [next(iter(canvas.sources[self.are_shared]), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in shared if source)
         sources: list[RowSource | None] = [*shared]
@@ -135,12 +137,14 @@ class CachedPrompts:
             if sources[place] is not None:
                 continue
             if reuse.refresh:
+                # Its own rows, from an earlier pass over it or, every so many passes, from this one.
                 kept = own(name, prompt)
                 if reuse.attends(step, kept in self.cached):
                     sources[place] = kept
                 else:
                     giving[kept] = place
             elif whole.masks[place] == canvas.length:
+                # All masks: it is the very sequence that others want, and spares one behind the canvases.
                 given = prompt, canvas.length
                 if (given in needed or reuse.is_source) and given not in self.cached:
                     giving[given] = place

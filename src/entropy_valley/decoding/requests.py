@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -37,7 +37,7 @@ from entropy_valley.decoding.variable_length import (
 )
 from entropy_valley.errors import InputError
 from entropy_valley.revisions import SOURCE_GUIDED
-from entropy_valley.settings import MOST_STEPS, Section
+from entropy_valley.settings import MOST_STEPS, JsonObject, Section
 
 if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone
@@ -178,7 +178,7 @@ class FixedLength:
 
     canvas: Canvas
     order: str
-    settings: Mapping[str, Any]
+    settings: JsonObject
     distractor: Sequence[int] | None = None
 
     @property
@@ -220,7 +220,7 @@ class VariableLength:
     length: int
     most: int
     name: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
     start: ProbeResult | None = None
     sentence: object = None
 
@@ -262,7 +262,7 @@ class VariableLength:
 KNOWN: dict[str, type[Section]] = {**ORDERS, **VARIABLE_LENGTH}
 
 
-def make_denoiser(name: str, settings: Mapping[str, Any] | None = None) -> Order | VariableLengthDecoder:
+def make_denoiser(name: str, settings: JsonObject | None = None) -> Order | VariableLengthDecoder:
     """The reveal order or variable-length decoder that ``name`` says, built with ``settings`` as keyword arguments;
     raises InputError where it is neither."""
     denoiser = plugins.make("reveal order", KNOWN, name, settings or {})
@@ -272,7 +272,7 @@ def make_denoiser(name: str, settings: Mapping[str, Any] | None = None) -> Order
     return denoiser
 
 
-def reveals_masks(spec: Mapping[str, Any]) -> bool:
+def reveals_masks(spec: JsonObject) -> bool:
     """Whether the mask token is in all distributions of a job, so that it may be revealed (`decoding.mask_token`)."""
     return spec.get("mask_token", "never") != "never"
 
@@ -286,7 +286,7 @@ class Denoising:
     """
 
     name: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
     order: Order | None = None
     steps: int = 0
     schedule: str = ""
@@ -299,7 +299,7 @@ class Denoising:
         name: str,
         steps: int,
         schedule: str,
-        settings: Mapping[str, Any] | None = None,
+        settings: JsonObject | None = None,
         mask_token: bool = False,
     ) -> Self:
         """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two, for
@@ -314,7 +314,7 @@ class Denoising:
         return cls(name, settings or {}, denoiser, steps, schedule, mask_token=mask_token)
 
     @classmethod
-    def of(cls, spec: Mapping[str, Any]) -> Self:
+    def of(cls, spec: JsonObject) -> Self:
         """What a decoding job's spec says."""
         return cls.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"], reveals_masks(spec))
 

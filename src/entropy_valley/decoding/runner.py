@@ -68,6 +68,7 @@ class Runner:
         ``order`` is the reveal order of all canvases that are denoised by one.
         """
         stream = _Stream(self.ledger, self.memo, deque(_Piece(name, work) for name, work in works))
+        # Without a model first: a job that finds all in the store never loads one.
         yield from stream.go_on()
         if not stream.new:
             return
@@ -76,6 +77,7 @@ class Runner:
         shown = progress(total=total, description=self.bar, unit="result") if self.bar else contextlib.nullcontext()
         with shown as stream.bar:
             yield from stream.go_on()
+            # The queue grows meanwhile: a result may let a sentence ask for more, which joins the next pass.
             for computation, result in engine.run(stream.queue, order):
                 stream.compute(computation, result)
                 yield from stream.go_on()
@@ -86,7 +88,7 @@ class Runner:
         def work() -> Work:
             return (yield requests)
 
-        ((_, results),) = self.run([(None, work())])
+        ((_, results),) = self.run([(None, work())])  # one piece of work that asks once
         return results
 
 
@@ -128,6 +130,7 @@ class _Stream:
     def go_on(self) -> Iterator[tuple[Any, Any]]:
         """Go on with all work as far as results are there, and start what must be computed, if there is an engine."""
         while True:
+            # Sentences first: what they ask for may be in the store, or be shared with another sentence.
             if self.ready:
                 piece = self.ready.popleft()
                 try:
@@ -150,6 +153,7 @@ class _Stream:
             if (stored := self._stored(request)) is not None:
                 self._answer(piece, place, stored)
                 continue
+            # Without a store nothing is shared: each request is computed, as a benchmark of it wants.
             key = self.memo.key(request) if self.memo else ""
             computation = self.pending.get(key)
             if computation is None:
@@ -157,11 +161,11 @@ class _Stream:
                 self.new.append(computation)
                 if self.memo:
                     self.pending[key] = computation
-                if self.bar is not None:
+                if self.bar is not None:  # its total was taken before this was asked for
                     self.bar.total += 1
             computation.waiting.append((piece, place))
         self.ledger.update(requested=len(requests), computed=len(self.new) - before)
-        if not requests:
+        if not requests:  # nothing will answer it
             self.ready.append(piece)
 
     def _stored(self, request: Request) -> Any | None:
@@ -171,13 +175,14 @@ class _Stream:
         """Put the next canvas of a computation into the queue; after the last one store its result and hand it out."""
         try:
             canvas = computation.canvases.send(result)
+            # A finished text has a pass of its own, at once: it waits for no company.
             while isinstance(canvas, FinishedText):
                 canvas = computation.canvases.send(self.engine.score(canvas))  # type: ignore[union-attr]
             self.queue.put(computation, canvas)
             return
         except StopIteration as done:
             final = done.value
-        if self.memo:
+        if self.memo:  # at once: after a kill nothing that is finished is lost
             self.memo.store.put(computation.key, vars(final))
             del self.pending[computation.key]
         if self.bar is not None:

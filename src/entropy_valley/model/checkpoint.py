@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.model.families import COMPUTED, FAMILIES, NEW_FAMILY, STOCK_FIELDS, Config, Family, find_family
-from entropy_valley.settings import Foreign, misfits, read_object
+from entropy_valley.settings import Foreign, JsonObject, misfits, read_object
 
 if TYPE_CHECKING:
     from entropy_valley.model.decoder import Decoder
@@ -196,7 +196,7 @@ def _stock_arguments(folder: Path) -> dict[str, Any]:
     return arguments
 
 
-def _differences(config: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[str]:
+def _differences(config: JsonObject, fixed: JsonObject) -> list[str]:
     """Fields with another value than the ``fixed`` one; where a field is missing, stock classes have that."""
     return [
         f"{key} is {brief(repr(config[key]), 60)}, not {value!r}"
@@ -205,7 +205,7 @@ def _differences(config: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[st
     ]
 
 
-def _impossible(arguments: Mapping[str, Any]) -> list[str]:
+def _impossible(arguments: JsonObject) -> list[str]:
     """Values of which no model can be made."""
     if problems := misfits(Config, arguments):
         return problems

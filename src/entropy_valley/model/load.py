@@ -7,12 +7,13 @@ import dataclasses
 import functools
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from entropy_valley import files, hub, machine
 from entropy_valley.errors import InputError, unknown
@@ -22,7 +23,7 @@ from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.families import FAMILIES, NEW_FAMILY, STOCK_CLASSES, STOCK_FIELDS, Config, Family, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.model.wrapped import load_stock
-from entropy_valley.settings import read_object
+from entropy_valley.settings import JsonObject, read_object
 
 NF4 = "nf4"  # a precision: bfloat16 with the weights of the layers in 4 bits, for decoding alone
 NO_TOKEN = -1  # an id that no token has
@@ -219,7 +220,7 @@ def _in_dtype_of_v(attention: str) -> str:
 
     attend = eager_attention_forward if attention == "eager" else ALL_ATTENTION_FUNCTIONS[attention]
 
-    def cast(module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: Any, **how: Any) -> Any:
+    def cast(module: Any, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **how: Any) -> Any:
         return attend(module, query.to(value.dtype), key.to(value.dtype), value, *rest, **how)
 
     AttentionInterface.register(f"{attention}_in_dtype_of_v", cast)
@@ -230,7 +231,7 @@ def _in_dtype_of_v(attention: str) -> str:
 
 
 def fetch(
-    spec: Mapping[str, Any], folder: Path, own: bool, agreed: bool, option: str = hub.CONFIRM, key: str | None = None
+    spec: JsonObject, folder: Path, own: bool, agreed: bool, option: str = hub.CONFIRM, key: str | None = None
 ) -> dict[str, Any]:
     """Download a checkpoint unless its folder exists, check it, and return its manifest.
 
@@ -254,7 +255,7 @@ def fetch(
     return checkpoint.manifest(folder)
 
 
-def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool, option: str) -> None:
+def _download(spec: JsonObject, work: Path, key: str, agreed: bool, option: str) -> None:
     repository = spec["repository"]
     source = hub.listing(repository, spec["revision"], key)
     source = dataclasses.replace(

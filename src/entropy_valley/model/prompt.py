@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
-from entropy_valley.settings import check_template
+from entropy_valley.settings import JsonObject, check_template
 
 # --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
 
@@ -57,7 +57,7 @@ class Prompt:
         text = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return (text.partition("\n")[0] if first_line else text).strip()
 
-    def _tokenized(self, text: str, **how: bool) -> Mapping[str, Any]:
+    def _tokenized(self, text: str, **how: bool) -> JsonObject:
         """Raises InputError where the tokenizer fails on a text, as one with a pattern that takes too long does."""
         place = getattr(self.tokenizer, "name_or_path", "tokenizer")
         with files.readable(place, "tokenizer", "Use the one that was released with the checkpoint."):
@@ -83,7 +83,7 @@ class Prompt:
         return self._tokenized(text, split_special_tokens=False)["input_ids"]
 
 
-def require_room(path: object, rows: Iterable[Mapping[str, Any]], prompt: Prompt, context: int) -> None:
+def require_room(path: object, rows: Iterable[JsonObject], prompt: Prompt, context: int) -> None:
     """Raise InputError that names the sentences of a test set whose prompt, reference and EOS exceed the context."""
     needed = {row["id"]: len(prompt.encode(row["source"])) + len(prompt.tokens(row["target"])) + 1 for row in rows}
     beyond = [name for name, tokens in needed.items() if tokens > context]
@@ -107,6 +107,6 @@ ATTENTIONS: dict[Attention, str] = {
 }
 
 
-def attention_of(spec: Mapping[str, Any]) -> str:
+def attention_of(spec: JsonObject) -> str:
     """That of a model's params, or of the params in an ``adapter.json``: they name it where it is not the usual one."""
     return spec.get("attention", BOTH_WAYS)

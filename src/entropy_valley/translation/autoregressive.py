@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from entropy_valley import files
 from entropy_valley.revisions import GENERATION
+from entropy_valley.settings import JsonObject
 from entropy_valley.translation.job import RunModel, Sentences
 from entropy_valley.translation.settings import Search
 
 LIBRARY = f"transformers {importlib.metadata.version('transformers')}"
 
 
-def search_of(spec: Mapping[str, Any]) -> Search:
+def search_of(spec: JsonObject) -> Search:
     """The search in the params of a job."""
     return Search(**{name: spec[name] for name in Search.model_fields})
 
@@ -49,7 +50,7 @@ def translate(sentences: Sentences, search: Search) -> list[dict[str, Any]]:
     return rows
 
 
-def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def summary(rows: Sequence[JsonObject]) -> dict[str, float]:
     """Totals over the rows; ``unfinished`` counts those that were cut before an EOS."""
     unfinished = sum(row["length"] == len(row["tokens"]) for row in rows)
     return {"sentences": len(rows), "unfinished": unfinished, "calls": sum(row["calls"] for row in rows)}

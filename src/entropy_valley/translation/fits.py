@@ -22,6 +22,7 @@ from entropy_valley.lengths.baselines import mean_confidence
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING, LENGTH_HEAD
+from entropy_valley.settings import JsonObject
 from entropy_valley.store import Store
 from entropy_valley.texts import counted
 from entropy_valley.translation.job import ROW, RunModel, Sentences
@@ -95,7 +96,7 @@ class Pairs:
                 examples.append(Example(sentences[place], probes, length))
         return examples
 
-    def taught(self, method: LengthMethod) -> tuple[LengthMethod, Mapping[str, Any]]:
+    def taught(self, method: LengthMethod) -> tuple[LengthMethod, JsonObject]:
         """A copy of the method that has learned from the pairs, and what it says of that."""
         examples = self.examples(method)
         about = counted(len(examples), "pair")
@@ -116,7 +117,7 @@ def _if_it_fits(work: Work) -> Work:
         return None
 
 
-def length_head(training: Sentences, dev: Path, spec: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]]:
+def length_head(training: Sentences, dev: Path, spec: JsonObject) -> tuple[bytes, dict[str, Any]]:
     """The head that a spec asks for, trained on training pairs where the store has it not: the bytes of its
     ``.safetensors``, and how well it does on training and dev pairs."""
     model, settings = training.model, dict(spec["training"])
@@ -193,10 +194,10 @@ class Fits:
     statistics: LengthStatistics | None = None
     learned: Mapping[str, LengthMethod] = field(default_factory=dict)
     head: bytes | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: JsonObject = field(default_factory=dict)
 
     @classmethod
-    def of(cls, model: RunModel, specs: Mapping[str, Any] | None) -> Self:
+    def of(cls, model: RunModel, specs: JsonObject | None) -> Self:
         """What the ``fits`` of a job's spec ask for, if anything, from the run's corpus, through the store.
 
         The probes of these pairs have a store of their own: all others would read past them.
@@ -223,7 +224,7 @@ class Fits:
             fits = dataclasses.replace(fits, head=head)
         return dataclasses.replace(fits, facts=facts)
 
-    def method(self, name: str, settings: Mapping[str, Any]) -> LengthMethod:
+    def method(self, name: str, settings: JsonObject) -> LengthMethod:
         """A length method of the job, with what it has learned."""
         return self.learned.get(name) or make_method(name, settings, self.statistics)
 

@@ -12,7 +12,7 @@ import functools
 import importlib.metadata
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -30,6 +30,7 @@ from entropy_valley.model.checkpoint import MANIFEST, Checkpoint
 from entropy_valley.model.prompt import PREFIX, Prompt, attention_of
 from entropy_valley.progress import progress
 from entropy_valley.results import Record, made
+from entropy_valley.settings import JsonObject
 from entropy_valley.store import Store
 from entropy_valley.translation.pipeline import Inputs, Texts
 
@@ -66,7 +67,7 @@ class Execution:
     token_budget: int | None = None
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], threads: int = 1) -> Self:
+    def of(cls, values: JsonObject, threads: int = 1) -> Self:
         """From what a rule hands over, whose paths are texts and which may have more."""
         return TypeAdapter(cls).validate_python({**values, "threads": threads})
 
@@ -85,7 +86,7 @@ class RunModel:
     Raises InputError for an adapter of another backbone or attention, and for a BOS that the tokenizer has not.
     """
 
-    def __init__(self, spec: Mapping[str, Any], execution: Execution) -> None:
+    def __init__(self, spec: JsonObject, execution: Execution) -> None:
         self.spec, self.execution, self._started = spec, execution, time.monotonic()
         self.attention = attention_of(spec)
         self.checkpoint = checkpoint = Checkpoint.read(execution.backbone, spec["family"])
@@ -220,7 +221,7 @@ class RunModel:
         sys.stderr.write(f"{what}: {self.ledger.text()}; {time.monotonic() - self._started:.1f} s\n")
 
 
-def padded_tokens(spec: Mapping[str, Any], device: str, budget: int | None) -> int | None:
+def padded_tokens(spec: JsonObject, device: str, budget: int | None) -> int | None:
     """Tokens of each pass of a job that pads them (``decoding.batch_invariant``; ``auto``: on GPUs); None: it pads
     none. ``budget`` is what its command line says."""
     kind, setting = device.partition(":")[0], spec.get("batch_invariant", "auto")

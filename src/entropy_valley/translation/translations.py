@@ -26,6 +26,7 @@ from entropy_valley.lengths.baselines import reassign
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.results import REMEDY, Record, System, differences, read_record, record_path
 from entropy_valley.revisions import DECODING
+from entropy_valley.settings import JsonObject
 from entropy_valley.translation import autoregressive
 from entropy_valley.translation.costs import COUNTS, PromptCosts, sentence_costs
 from entropy_valley.translation.fits import Fits, predict
@@ -46,7 +47,7 @@ Choice = tuple[str, str]  # a test set and a length method
 
 
 def write(
-    params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str, shards: Sequence[str] = ()
+    params: JsonObject, execution: Execution, testsets: Sequence[str], out: str, shards: Sequence[str] = ()
 ) -> None:
     """Write the rows of a set and its header: from the model, or, without one, from what its ``shards`` have written.
 
@@ -65,7 +66,7 @@ def write(
         record.facts.update({"fits": fits} if fits else {})
 
 
-def write_shard(params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str) -> None:
+def write_shard(params: JsonObject, execution: Execution, testsets: Sequence[str], out: str) -> None:
     """Write the rows of the sentences of one shard, by which the file is named: ``0of2.jsonl`` has every second
     sentence of each test set from the first on."""
     number, count = map(int, Path(out).stem.split("of"))
@@ -93,7 +94,7 @@ class Translations:
 
     def __init__(
         self,
-        params: Mapping[str, Any],
+        params: JsonObject,
         execution: Execution,
         testsets: Sequence[str | Path],
         shard: int = 0,
