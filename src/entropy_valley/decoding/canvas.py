@@ -26,6 +26,7 @@ SHORTEST = 2  # slots: one of content and the EOS's
 
 VALUES = ("tokens", "entropies", "logprobs", "eos_logprobs")  # what every reading has, in the order of its columns
 
+Ids = Sequence[int]  # of tokens
 PromptIds = tuple[int, ...]
 
 SharedSource = tuple[PromptIds, int]  # a sequence that computes the rows of its prompt: this and so many masked slots
@@ -43,7 +44,7 @@ class ProbeResult:
     reading is the decode that computes it.
     """
 
-    tokens: Sequence[int]
+    tokens: Ids
     entropies: Sequence[float]
     logprobs: Sequence[float]
     eos_logprobs: Sequence[float]
@@ -167,12 +168,12 @@ class Canvas:
     ``reuse`` says which passes compute the prompt.
     """
 
-    prompt: Sequence[int]
+    prompt: Ids
     length: int
     counts: Sequence[int] = ()
     start: ProbeResult | None = None
-    sourceless: Sequence[int] | None = None
-    tokens: Sequence[int] | None = None
+    sourceless: Ids | None = None
+    tokens: Ids | None = None
     sigs: Sequence[float] = ()
     anchors: Sequence[int] | None = None
     budget: int = 0
@@ -200,8 +201,8 @@ class Canvas:
 class FinishedText(NamedTuple):
     """A prompt and a canvas whose slots are all known."""
 
-    prompt: Sequence[int]
-    tokens: Sequence[int]
+    prompt: Ids
+    tokens: Ids
 
 
 class Queue:

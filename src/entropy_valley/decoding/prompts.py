@@ -18,7 +18,7 @@ import torch
 
 from entropy_valley import machine
 from entropy_valley.decoding.batch import Batch
-from entropy_valley.decoding.canvas import Canvas, PromptIds, Queue, SharedSource
+from entropy_valley.decoding.canvas import Canvas, Ids, PromptIds, Queue, SharedSource
 from entropy_valley.model.attention import CachedRows, Packed, Pool, Rows, upload
 from entropy_valley.model.decoder import FULL_KERNEL
 from entropy_valley.model.prompt import PREFIX
@@ -66,7 +66,7 @@ class CachedPrompts:
         free = torch.cuda.mem_get_info(weight.device)[0] if weight.is_cuda else machine.memory()
         return free // 2 // row
 
-    def rows(self, prompt: Sequence[int]) -> int:
+    def rows(self, prompt: Ids) -> int:
         """The rows of a prompt that are kept."""
         return len(prompt) - int(self._backbone.shifted)
 

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -24,6 +24,7 @@ from entropy_valley.decoding.canvas import (
     Canvas,
     Decoded,
     FinishedText,
+    Ids,
     ProbeResult,
     Reuse,
 )
@@ -73,9 +74,9 @@ class Probe:
 
     result: ClassVar[type] = ProbeResult
 
-    prompt: Sequence[int]
+    prompt: Ids
     length: int
-    sourceless: Sequence[int] | None = None
+    sourceless: Ids | None = None
     reuse: Reuse = NO_REUSE
 
     @property
@@ -103,7 +104,7 @@ class Draft:
 
     result: ClassVar[type] = ProbeResult
 
-    prompt: Sequence[int]
+    prompt: Ids
     length: int
     steps: int
 
@@ -149,8 +150,8 @@ class Finished:
 
     result: ClassVar[type] = Score
 
-    prompt: Sequence[int]
-    text: Sequence[int]
+    prompt: Ids
+    text: Ids
     length: int
 
     @property
@@ -179,7 +180,7 @@ class FixedLength:
     canvas: Canvas
     order: str
     settings: JsonObject
-    distractor: Sequence[int] | None = None
+    distractor: Ids | None = None
 
     @property
     def key(self) -> list[Any]:
@@ -216,7 +217,7 @@ class VariableLength:
     result: ClassVar[type] = DecodedVariableLength
 
     decoder: VariableLengthDecoder
-    prompt: Sequence[int]
+    prompt: Ids
     length: int
     most: int
     name: str = ""
@@ -328,7 +329,7 @@ class Denoising:
         return [length - before for before in revealed]
 
     def request(
-        self, canvas: Canvas, room: int, distractor: Sequence[int] | None = None, cache: CachePolicy = NO_CACHE
+        self, canvas: Canvas, room: int, distractor: Ids | None = None, cache: CachePolicy = NO_CACHE
     ) -> FixedLength | VariableLength:
         """What is asked of the engine for a canvas of masks, whose prompt leaves ``room`` slots of the context.
 
