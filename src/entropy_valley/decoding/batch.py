@@ -22,6 +22,7 @@ from entropy_valley.decoding.head import SlotValues
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import download, upload
 
+Array = np.ndarray
 NO_SLOT = 2**31 - 1  # beyond all slots
 
 # --- What a pass says of a batch, and what an order sees of it.
@@ -34,9 +35,9 @@ class Pass(NamedTuple):
     ``cost``: the tokens and the rows of the LM head that were run for each canvas, (2, canvases).
     """
 
-    places: np.ndarray
+    places: Array
     values: SlotValues
-    cost: np.ndarray
+    cost: Array
     sig: Tensor | None = None
 
 
@@ -56,11 +57,11 @@ class Slots:
     values: SlotValues
     sig: Tensor
 
-    def on_device(self, *columns: Sequence[float] | np.ndarray) -> tuple[Tensor, ...]:
+    def on_device(self, *columns: Sequence[float] | Array) -> tuple[Tensor, ...]:
         """Columns of numbers, such as one for each canvas, as tensors beside the others; the host does not wait."""
         return upload([np.asarray(column) for column in columns], self.step.device)
 
-    def of_all(self, columns: Sequence[Sequence[float] | np.ndarray]) -> Tensor:
+    def of_all(self, columns: Sequence[Sequence[float] | Array]) -> Tensor:
         """For each masked slot its number; ``columns`` has one for each slot of each canvas, masked or not."""
         starts = list(itertools.accumulate(map(len, columns[:-1]), initial=0))
         (first,), (numbers,) = self.on_device(starts), self.on_device(np.concatenate(columns))
@@ -87,13 +88,13 @@ class Batch:
     canvases: list[Canvas]
     steps: list[int]
     masks: list[int]
-    ids: np.ndarray
-    canvas: np.ndarray
-    position: np.ndarray
-    slot: np.ndarray
-    logprob: np.ndarray
-    guess: np.ndarray
-    score: np.ndarray
+    ids: Array
+    canvas: Array
+    position: Array
+    slot: Array
+    logprob: Array
+    guess: Array
+    score: Array
 
     @classmethod
     def of(cls, named: Sequence[tuple[Any, Canvas]], mask_id: int) -> Self:
@@ -115,7 +116,7 @@ class Batch:
     def __len__(self) -> int:
         return len(self.canvases)
 
-    def select(self, flags: Sequence[bool] | np.ndarray) -> Self:
+    def select(self, flags: Sequence[bool] | Array) -> Self:
         """The flagged canvases alone."""
         chosen = np.array(flags, dtype=bool)
         rows = chosen[self.canvas]
@@ -142,12 +143,12 @@ class Batch:
         canvas = np.concatenate([batch.canvas + start for batch, start in zip(batches, starts[:-1], strict=True)])
         return type(self)(self.mask_id, **columns, canvas=canvas)
 
-    def masked(self) -> np.ndarray:
+    def masked(self) -> Array:
         """The places of the rows that are masked slots, ascending."""
         return np.flatnonzero((self.ids == self.mask_id) & (self.slot >= 0))
 
     @property
-    def denoised(self) -> np.ndarray:
+    def denoised(self) -> Array:
         """The flags of the canvases that are denoised; the others are only read."""
         return np.array([bool(canvas.counts) for canvas in self.canvases], dtype=bool)
 
@@ -207,7 +208,7 @@ class Batch:
         leaving, rest = self.split((~denoised).tolist())
         return rest, leaving._readings([column[~rows].tolist() for column in columns])
 
-    def _reveal(self, places: np.ndarray, scores: np.ndarray, tokens: np.ndarray, logprobs: np.ndarray) -> None:
+    def _reveal(self, places: Array, scores: Array, tokens: Array, logprobs: Array) -> None:
         """In place: of each canvas its next count of lowest-scored slots take their most probable tokens. ``places``
         are the masked rows of all canvases that are denoised. After its steps a canvas is filled."""
         counts = np.zeros(len(self), np.int64)
@@ -248,7 +249,7 @@ class Batch:
         done = np.array(self.steps) > steps  # a mask that was revealed as one takes a step more
         return ((first_eos < first_mask) | (first_mask == NO_SLOT) | done).tolist()
 
-    def foreseen(self, flags: np.ndarray, eos_id: int) -> tuple[Self, np.ndarray]:
+    def foreseen(self, flags: Array, eos_id: int) -> tuple[Self, Array]:
         """The flagged canvases that go on after another step, if what their last reading says holds, and the flags of
         these among them. Log-probabilities are NaN: those of the last reading are not those of the step."""
         after = self.select(flags)
@@ -258,7 +259,7 @@ class Batch:
         goes_on = ~np.array(after._settled(eos_id), dtype=bool)
         return after.select(goes_on), goes_on
 
-    def _first(self, token: int) -> np.ndarray:
+    def _first(self, token: int) -> Array:
         """The first slot of each canvas that holds ``token``."""
         slots = np.where((self.ids == token) & (self.slot >= 0), self.slot, NO_SLOT)
         return np.minimum.reduceat(slots, np.searchsorted(self.canvas, np.arange(len(self))))
@@ -280,7 +281,7 @@ class Batch:
         return done
 
 
-def lowest(scores: np.ndarray, canvas: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def lowest(scores: Array, canvas: Array, counts: Array) -> Array:
     """Places of the ``counts[c]`` lowest scores of each canvas c; equal scores go in the order they stand.
 
     ``canvas`` ascends.
@@ -305,7 +306,7 @@ class Lookahead(NamedTuple):
 
     whole: Batch
     follows: list[int]
-    guesses: list[np.ndarray]
+    guesses: list[Array]
 
     @classmethod
     def behind(cls, batch: Batch, depth: int, room: int, eos_id: int) -> Self:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from entropy_valley import machine
-from entropy_valley.decoding.batch import Batch
+from entropy_valley.decoding.batch import Array, Batch
 from entropy_valley.decoding.canvas import Canvas, Ids, PromptIds, Queue, SharedSource
 from entropy_valley.model.attention import CachedRows, Packed, Pool, Rows, upload
 from entropy_valley.model.decoder import FULL_KERNEL
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 OwnSource = tuple[PromptIds, tuple[Any]]
 RowSource = SharedSource | OwnSource
 
-Places = np.ndarray  # of rows in a pool
+Places = Array  # of rows in a pool
 _NONE = np.empty(0, np.int64)
 
 
@@ -88,7 +88,7 @@ class CachedPrompts:
         self.cached = {source: places for source, places in self.cached.items() if isinstance(source[1], tuple)}
         self.forget(batches)
 
-    def layout(self, whole: Batch, read: np.ndarray, *columns: np.ndarray) -> PassLayout:
+    def layout(self, whole: Batch, read: Array, *columns: Array) -> PassLayout:
         """What a pass over the canvases of ``whole`` runs, on the device; ``read`` are the rows of it that are read."""
         sources, giving, behind = self._sources(whole)
         places = dict(self.cached)
@@ -108,7 +108,7 @@ class CachedPrompts:
         ids = np.concatenate([whole.ids[run], *(np.array(tokens, np.int64) for tokens in behind)])
         position = np.concatenate([whole.position[run], *map(np.arange, map(len, behind))])
         at = (np.cumsum(run) - 1)[read]  # the same rows in the pass
-        kept: list[np.ndarray] = []
+        kept: list[Array] = []
         if giving or skipped.any():
             attended += [_NONE] * len(behind)
             # The first rows of a sequence that computes a source go to its places.
@@ -163,7 +163,7 @@ def own(name: Any, prompt: PromptIds) -> OwnSource:
     return prompt, (name,)
 
 
-def placed(lengths: np.ndarray, cached: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def placed(lengths: Array, cached: Array) -> tuple[Array, Array]:
     """Where in the keys of all sequences the cached ones stand, and where the own ones: sequence k has ``cached[k]``
     keys of the former, then ``lengths[k]`` of the latter."""
     parts = np.stack([cached, lengths], 1).ravel()

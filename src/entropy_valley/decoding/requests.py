@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 # It is sent the Decoded of a canvas with counts, the ProbeResult of another, and the log-probabilities of a text.
 Canvases = Generator[Canvas | FinishedText, Any, Any]
 
+Stored = Callable[["Request"], Any]  # another request's result where the store has it, else None
+
 
 class Request(Protocol):
     """What is asked of the model about one canvas. ``result``: the class of the answer."""
@@ -57,11 +59,8 @@ class Request(Protocol):
         """What the result is of, in the store; its kind first."""
         ...
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
-        """Yield what the engine is to run, one canvas after the other, and return the result.
-
-        ``stored`` gives another request's result where the store has it, else None.
-        """
+    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
+        """Yield what the engine is to run, one canvas after the other, and return the result."""
         ...
 
 
@@ -84,7 +83,7 @@ class Probe:
         kind, sourceless = ("probe", []) if self.sourceless is None else ("sig", [list(self.sourceless)])
         return [kind, list(self.prompt), *sourceless, self.length, *self.reuse.key]
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
         return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless, reuse=self.reuse))
 
 
@@ -112,7 +111,7 @@ class Draft:
     def key(self) -> list[Any]:
         return ["draft", list(self.prompt), self.length, self.steps]
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
         mask, hidden = backbone.mask_id, list(range(self.length))
         tokens, seen = [mask] * self.length, [(mask, 0.0, 0.0, 0.0)] * self.length
         reading, counts = stored(Probe(self.prompt, self.length)), floors(self.length, self.steps + 1)
@@ -158,7 +157,7 @@ class Finished:
     def key(self) -> list[Any]:
         return ["finished", list(self.prompt), list(self.text), self.length]
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
         tokens = [*self.text, *[backbone.eos_id] * self.length][: self.length]
         logprobs = yield FinishedText(self.prompt, tokens)
         scored = min(len(self.text) + 1, self.length)
@@ -194,7 +193,7 @@ class FixedLength:
         denoised = [list(canvas.prompt), compared, canvas.length, list(canvas.counts), *canvas.reuse.key]
         return ["decode", *denoised, self.order, dict(self.settings)]
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
         if self.canvas.reuse.refresh:
             return (yield self.canvas)
         start = self.canvas.start or stored(Probe(self.canvas.prompt, self.canvas.length))
@@ -229,7 +228,7 @@ class VariableLength:
     def key(self) -> list[Any]:
         return ["filling", list(self.prompt), self.length, self.name, dict(self.settings)]
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
         slots = self.decoder.first(self.length, backbone.eos_id, self.most)
         passes = run = rows = 0
         reading = None
