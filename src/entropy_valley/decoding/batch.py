@@ -99,7 +99,8 @@ class Batch:
     @classmethod
     def of(cls, named: Sequence[tuple[Any, Canvas]], mask_id: int) -> Self:
         """The canvases as they enter the engine."""
-        ids, owner, position, slot, masks = [], [], [], [], []
+        columns: tuple[list[int], ...] = [], [], [], []
+        (ids, owner, position, slot), masks = columns, []
         for place, (_, canvas) in enumerate(named):
             # A canvas that is revealed in part has the mask id in its other slots.
             tokens = list(canvas.tokens or [mask_id] * canvas.length)
@@ -109,7 +110,7 @@ class Batch:
             owner += [place] * size
             position += range(size)
             slot += range(-len(canvas.prompt), canvas.length)
-        rows = (np.array(column, np.int64) for column in (ids, owner, position, slot))
+        rows = (np.array(column, np.int64) for column in columns)
         names, canvases = [name for name, _ in named], [canvas for _, canvas in named]
         return cls(mask_id, names, canvases, [0] * len(names), masks, *rows, *np.zeros((3, len(ids))))
 
@@ -170,9 +171,9 @@ class Batch:
             return None
         chosen = np.flatnonzero(denoised[self.canvas[seen.places]])
         places = seen.places[chosen]
-        canvases, steps = (list(itertools.compress(column, denoised)) for column in (self.canvases, self.steps))
+        canvases = list(itertools.compress(self.canvases, denoised))
         owner = (np.cumsum(denoised) - 1)[self.canvas[places]]
-        columns = [chosen, owner, self.slot[places], np.array(steps)]
+        columns = [chosen, owner, self.slot[places], np.array(self.steps)[denoised]]
         rows, canvas, position, step = upload(columns, seen.values.entropy.device)
         values, sig = seen.values, seen.sig
         if sig is None:

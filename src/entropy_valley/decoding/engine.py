@@ -220,7 +220,8 @@ class Engine:
         sig: torch.Tensor | None = None
         if wanted.any():
             pair = states[:own], states[own:]
-            values, sig = sourced_values(self.head, *pair, *layout.columns, self._never, backbone.eos_id)
+            compared, others = layout.columns
+            values, sig = sourced_values(self.head, *pair, compared, others, self._never, backbone.eos_id)
         else:
             values = slot_values(self.head, states, self._never, backbone.eos_id)
         self.ledger.update(passes=1, tokens=tokens, rows=len(masked), padded=max(0, (self.fill or 0) - tokens))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -65,9 +65,9 @@ class Head:
         _, entries = BLOCK[states.device.type]
         if type(self.module) is torch.nn.Linear:
             product = float32_product if wider else linear
-            blocks = (product(states, weight) for weight in self.module.weight.split(entries))
+            blocks: Iterable[Tensor] = (product(states, weight) for weight in self.module.weight.split(entries))
         else:
-            blocks = iter([self._in_float32(states.float()) if wider else self.module(states)])
+            blocks = [self._in_float32(states.float()) if wider else self.module(states)]
         for number, block in enumerate(blocks):
             first, logits = number * entries, block.float()
             if self.vocabulary and self.vocabulary < first + logits.shape[1]:

@@ -97,7 +97,7 @@ class RunModel:
         self.prompt = Prompt(spec["prompt"], checkpoint.tokenizer, ids.bos if spec["bos"] else None)
         self.texts = Texts(self.prompt, family.turn_end_id(checkpoint.tokenizer), ids.mask)
         # Of the bare backbone None. No tensor is touched but those of an adapter that has no ``adapter.json``.
-        self.adapter_digest = adapter and adapter_digest(adapter, family, checkpoint.digest, self.attention)
+        self.adapter_digest = adapter_digest(adapter, family, checkpoint.digest, self.attention) if adapter else None
         self.digest = files.digest([checkpoint.digest, self.adapter_digest])  # one name of both together
         self.shifted: bool = spec["shifted"]
         self.precision: str = spec["precision"]
