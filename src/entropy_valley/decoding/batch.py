@@ -323,8 +323,7 @@ class Lookahead(NamedTuple):
         states, places, end = batch.select(known), (np.cumsum(denoised) - 1)[known], int(denoised.sum())
         ahead, follows, guesses = [], [], []
         for _ in range(depth):
-            sizes = [sum(len(prompt) + canvas.length for prompt in canvas.prompts) for canvas in states.canvases]
-            costs = np.cumsum(sizes)
+            costs = np.cumsum([canvas.cost for canvas in states.canvases])
             fits = costs <= room
             if not fits.any():
                 break

@@ -191,6 +191,11 @@ class Canvas:
         return len(self.prompt) + self.length
 
     @functools.cached_property
+    def cost(self) -> int:
+        """The most tokens that one pass over it takes."""
+        return sum(len(prompt) + self.length for prompt in self.prompts)
+
+    @functools.cached_property
     def sources(self) -> dict[bool, list[SharedSource]]:
         """The sequences that compute the rows of its prompts; none if its own passes do. By whether all canvases behind
         a prompt share its rows, because these see none of them."""

@@ -160,6 +160,8 @@ class Engine:
         self, batch: Batch, named: Sequence[tuple[Any, Canvas]], order: Order | None
     ) -> tuple[Batch, list[tuple[Any, Decoded]]]:
         """The batch with the named canvases behind it; and the results of those that a known first step settles."""
+        if not named:
+            return batch, []
         # On a CPU, equal neighbours share their attention call.
         named = sorted(named, key=lambda one: -len(one[1].prompt) - one[1].length)
         entering = Batch.of(named, self.backbone.mask_id)
