@@ -90,7 +90,7 @@ class Padded:
         seen = torch.arange(ids.shape[1], device=device) < lengths[:, None]
         attend = seen[:, None, None, :].expand(-1, 1, ids.shape[1], -1)
         logits = self._stock(input_ids=ids, attention_mask=attend, use_cache=False).logits
-        self.ledger.count(passes=len(canvases), tokens=ids.numel(), rows=ids.numel())
+        self.ledger.update(passes=len(canvases), tokens=ids.numel(), rows=ids.numel())
         logits[..., self.backbone.mask_id] = float("-inf")
         entropies = torch.special.entr(logits.float().softmax(-1)).sum(-1)
         return entropies.cpu(), logits.argmax(-1).cpu()

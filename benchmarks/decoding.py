@@ -73,7 +73,7 @@ def run(workload: Workload, length_method: str, method: str, steps: int, **setti
     ledger = Ledger()
     padded = Padded(workload.backbone, ledger, batch=1 if method == ALONE else 16, skip=method == SKIPPING)
     filled = padded.decode(workload.sentences, workload.prompts, RATIOS[length_method], steps)
-    return Run(filled, ledger.passes, ledger)
+    return Run(filled, ledger["passes"], ledger)
 
 
 def run_engine(workload: Workload, ratios: Sequence[float], steps: int, method: str = EXACT, **settings: Any) -> Run:
@@ -142,8 +142,8 @@ def _row(run: Run, times: list[float], rate: float) -> dict[str, Any]:
         "seconds_per_sentence": spent / sentences,
         "sentences_per_second": sentences / spent,
         "passes_per_sentence": run.passes / sentences,
-        "tokens_per_sentence": run.ledger.tokens / sentences,
-        "head_rows_per_sentence": run.ledger.rows / sentences,
+        "tokens_per_sentence": run.ledger["tokens"] / sentences,
+        "head_rows_per_sentence": run.ledger["rows"] / sentences,
         "matmul_gflops": rate / 1e9,
         "over_floor": spent * rate / run.needed if run.needed else float("nan"),
     }

@@ -52,8 +52,8 @@ def measure(device: str, rounds: int) -> pd.DataFrame:
                 "value": value,
                 "seconds_per_sentence": spent / count,
                 "passes_per_sentence": run.passes / count,
-                "tokens_per_sentence": run.ledger.tokens / count,
-                "engine_passes": run.ledger.passes,
+                "tokens_per_sentence": run.ledger["tokens"] / count,
+                "engine_passes": run.ledger["passes"],
                 "peak_memory_mib": peak_memory(task, device) / 2**20,
             }
         )

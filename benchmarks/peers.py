@@ -160,7 +160,7 @@ def beside(name: str, folder: Path, backbone: Backbone, canvases: Sequence[Canva
 
     def ours() -> None:
         engine.ledger = Ledger()
-        done.update(engine.run(Queue(enumerate(canvases)), order))
+        done.update(engine.run(Queue(enumerate(canvases), engine.prompts.are_shared), order))
 
     def theirs(most: int) -> None:
         model.passes = model.tokens = 0

@@ -9,6 +9,7 @@ import shutil
 import pytest
 
 from entropy_valley import files, results
+from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.model.families import find_family
 from entropy_valley.results import System
 from entropy_valley.store import Store
@@ -21,7 +22,7 @@ _report = RunModel.report
 
 
 def _noted(model, what):
-    LEDGERS.setdefault(model.execution.store, []).append(dict(vars(model.ledger)))
+    LEDGERS.setdefault(model.execution.store, []).append(Ledger(model.ledger))
     _report(model, what)
 
 

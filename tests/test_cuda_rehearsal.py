@@ -20,6 +20,7 @@ from entropy_valley.decoding.canvas import NO_REUSE, Canvas, Reuse
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.requests import make_denoiser
+from entropy_valley.experiment.checking.size import Size
 from entropy_valley.experiment.demo import toy_comet
 from entropy_valley.experiment.demo.settings import Estimator
 from entropy_valley.model import decoder
@@ -27,7 +28,6 @@ from entropy_valley.model.attention import Packed
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import Backbone, empty_model, stock_model
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.model.size import Size
 from entropy_valley.scoring import comet
 from entropy_valley.scoring.comet_checkpoint import comet_models
 from entropy_valley.training import memory

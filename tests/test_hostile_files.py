@@ -24,17 +24,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from tiny_adapters import adapter_of
+from tiny_checkpoints import run_model
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.human_evaluation import forms, pack
 from entropy_valley.experiment.human_evaluation.intake import read_forms
 from entropy_valley.experiment.human_evaluation.pack import Pack
-from entropy_valley.model import adapters, card
+from entropy_valley.model import adapters
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import find_checkpoint, load_backbone
 from entropy_valley.store import Store
-from entropy_valley.translation.job import read_identity
+from entropy_valley.training import card
 from entropy_valley.translation.translator import Translator
 
 SECONDS = 60  # of one reader; most need less than one
@@ -74,8 +75,7 @@ class Readers:
         self.originals = originals
 
     def checkpoint(self, folder):
-        identity = read_identity(folder, None, find_checkpoint(folder)[1], "{src}", False)
-        identity.prompt.encode("a" * 60 + "!")
+        run_model(folder, find_checkpoint(folder)[1]).prompt.encode("a" * 60 + "!")
         return load_backbone(folder, "llada")
 
     def adapter(self, folder):

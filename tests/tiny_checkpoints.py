@@ -12,6 +12,7 @@ from entropy_valley.experiment.demo.pretraining import new_model, train_tokenize
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone
+from entropy_valley.translation.job import Execution, RunModel
 
 _WORDS = (("Anna", "the cat", "a small dog"), ("sees", "buys", "paints"), ("12 houses", "it", "the old red car"))
 ROWS = [
@@ -78,3 +79,9 @@ def llada(checkpoints):
 @pytest.fixture(scope="session")
 def llama3(checkpoints):
     return load_backbone(checkpoints / "llama3", "llama3")
+
+
+def run_model(folder, family, adapter=None, prompt="{src}", bos=False):
+    """What a job knows of a run before it loads the model."""
+    params = {"family": family, "prompt": prompt, "bos": bos, "shifted": False, "precision": "float32"}
+    return RunModel(params, Execution(Path(folder), adapter))

@@ -34,6 +34,8 @@ from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed, question
 from entropy_valley.texts import checked_sentence
 
+JsonObject = Mapping[str, Any]  # such as the params of a job
+
 # The folders of the repository: nothing that is computed goes there.
 PROJECT = {".git", ".snakemake", "benchmarks", "config", "demo", "docs", "envs", "profiles", "slurm", "src", "tests"}
 PROJECT |= {"workflow"}

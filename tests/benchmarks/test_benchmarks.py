@@ -47,8 +47,8 @@ def test_the_rivals_are_algorithm_1(tiny, batch, skip):
         assert tokens == reference.decode(tiny.backbone, prompt, len(tokens), 9)[0]
         text = tokens.index(0) if 0 in tokens else len(tokens)
         assert ours.filled[place][:text] == tokens[:text]
-    assert ledger.rows == ledger.tokens > ours.ledger.tokens > ours.ledger.rows
-    assert longest > 9 or not skip or ledger.passes < 7 * 12
+    assert ledger["rows"] == ledger["tokens"] > ours.ledger["tokens"] > ours.ledger["rows"]
+    assert longest > 9 or not skip or ledger["passes"] < 7 * 12
 
 
 def test_what_is_needed_is_counted_pass_by_pass():

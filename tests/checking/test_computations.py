@@ -16,11 +16,11 @@ from entropy_valley.decoding.engine import Engine
 from entropy_valley.experiment import checking, tables
 from entropy_valley.experiment.checking import checks, computations, subject
 from entropy_valley.experiment.checking.checks import CheckError, SkippedError
+from entropy_valley.experiment.checking.size import Size
 from entropy_valley.experiment.checking.subject import Subject
 from entropy_valley.experiment.config import load_files
 from entropy_valley.experiment.demo.settings import stock_config
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.size import Size
 from entropy_valley.training import sft
 
 SMALLEST = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]

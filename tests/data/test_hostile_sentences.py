@@ -16,8 +16,9 @@ from entropy_valley.data import build
 from entropy_valley.data.sources.files import read_parallel
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.demo.pretraining import train_tokenizer
+from entropy_valley.model.checkpoint import load_tokenizer
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import Prompt, load_tokenizer
+from entropy_valley.model.prompt import Prompt
 from entropy_valley.texts import hidden, visible
 
 TEXT = "Grüße\nzwei\n"

@@ -44,7 +44,7 @@ def made(backbone):
 def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None, ledger=None, reveals_masks=False):
     name, settings = order
     engine = Engine(backbone, ledger, budget=200, reveals_masks=reveals_masks)
-    runner = Runner(lambda: engine, ledger or Ledger(), memo)
+    runner = Runner(lambda: engine, Ledger() if ledger is None else ledger, memo)
     denoising = Denoising.named(name, steps, schedule, settings)
     canvas = {"length": length, "candidates": [], "scores": []}
     results = denoised(Pipeline(runner, inputs), [canvas] * len(inputs.prompts), denoising)
@@ -119,7 +119,7 @@ def test_distractors_are_read_once_for_all_orders_and_come_from_the_store(llada,
     for order in [*ORDERS[1:], ORDERS[1]]:
         ledger = Ledger()
         decoded(llada, inputs, order, 8, 4, memo=memo, ledger=ledger)
-        counts.append(ledger.computed)
+        counts.append(ledger["computed"])
     # A reading (a distractor's is another sentence's) and a decode of each; then decodes alone.
     assert counts == [10, *[5] * 6, 0]
 
@@ -131,5 +131,5 @@ def test_where_the_order_knows_t_it_is_part_of_the_name_in_the_store(llada, tmp_
         for steps in (16, 32):
             ledger = Ledger()
             decoded(llada, inputs, order, 8, steps, memo=memo, ledger=ledger)
-            computed.append(ledger.computed)
+            computed.append(ledger["computed"])
         assert computed == expected

@@ -90,7 +90,7 @@ def test_neither_company_nor_padding_changes_a_result(llama3, prompts):
     alone, alone_ledger = found(llama3, search, prompts, budget=1)
     some, _ = found(llama3, search, prompts[::-1], budget=400)
     assert whole == alone == some[::-1]
-    assert ledger.passes < alone_ledger.passes and ledger.tokens > alone_ledger.tokens
+    assert ledger["passes"] < alone_ledger["passes"] and ledger["tokens"] > alone_ledger["tokens"]
 
 
 def test_out_of_memory_halves_the_batch_and_goes_on(llama3, prompts, monkeypatch):

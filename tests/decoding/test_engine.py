@@ -118,7 +118,7 @@ def test_the_head_reads_what_is_still_masked_and_no_other_row(backbone):
         read.clear()
         canvases = [Canvas([first, 7, 8], 12, [2, 3, 1, 2, 4])]
         _, ledger = fill(dataclasses.replace(backbone, model=model), canvases, lookahead=0)
-        assert read == [12, 10, 7, 6, 4][: len(read)] and sum(read) == ledger.rows
+        assert read == [12, 10, 7, 6, 4][: len(read)] and sum(read) == ledger["rows"]
         seen.add(len(read))
     assert max(seen) > 1
 
@@ -140,7 +140,7 @@ def test_a_pass_without_memory_is_halved_and_nothing_is_lost(backbone, cases, mo
         filled, ledger = fill(backbone, canvases, budget=1000)
     assert filled == expected
     failed = [size for size in sizes if size > 100]
-    assert 3 <= len(failed) < 9 and len(sizes) == ledger.passes + len(failed)
+    assert 3 <= len(failed) < 9 and len(sizes) == ledger["passes"] + len(failed)
 
 
 def test_one_canvas_without_memory_is_an_error(llada, monkeypatch):

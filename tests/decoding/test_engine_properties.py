@@ -67,7 +67,7 @@ def test_each_is_the_plain_algorithms_in_any_company_order_and_budget(plain, cas
             assert results[place] == reading(prompt, length)
     again, its_ledger = run(backbone, rng.sample(canvases, len(canvases)), other)
     assert again == results
-    assert (its_ledger.tokens, its_ledger.rows) == (ledger.tokens, ledger.rows)
+    assert (its_ledger["tokens"], its_ledger["rows"]) == (ledger["tokens"], ledger["rows"])
 
 
 @few
@@ -112,4 +112,4 @@ def test_no_pass_holds_more_than_the_budget_unless_one_canvas_does(plain, cases,
         patch.setattr(Engine, "_read", watched)
         _, ledger = run(backbone, canvases, budget)
     assert all(size <= budget or canvases == 1 for canvases, size in sizes)
-    assert (len(sizes), sum(size for _, size in sizes)) == (ledger.passes, ledger.tokens + ledger.unused)
+    assert (len(sizes), sum(size for _, size in sizes)) == (ledger["passes"], ledger["tokens"] + ledger["unused"])

@@ -12,8 +12,8 @@ from tiny_checkpoints import SOURCES
 
 from entropy_valley import InputError, Translator
 from entropy_valley.decoding import reference
+from entropy_valley.experiment.checking.size import Size
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.size import Size
 
 HERE = importlib.util.find_spec("bitsandbytes") is not None
 GIVEN = {"prompt": "{src} = ", "ratios": [0.6, 0.8, 1.0], "steps": 3}

@@ -3,13 +3,11 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from tiny_checkpoints import run_model
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import checkpoint_digest
-from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import load_tokenizer
-from entropy_valley.translation.job import read_identity
 from entropy_valley.translation.pipeline import Inputs
 
 TEMPLATE = "English: {src}\nGerman: "
@@ -51,12 +49,12 @@ def test_declarations_of_another_type_are_one_error(checkpoint, tmp_path, value)
 
 
 def test_it_knows_prompt_context_and_digests(checkpoint):
-    read = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=True)
-    bare = read_identity(checkpoint, None, "diffullama", TEMPLATE, bos=False)
-    assert read.context == 128 and read.texts.turn_end is None
+    read = run_model(checkpoint, "diffullama", prompt=TEMPLATE, bos=True)
+    bare = run_model(checkpoint, "diffullama", prompt=TEMPLATE)
+    assert read.checkpoint.context == 128 and read.texts.turn_end is None
     assert read.prompt.encode("cat")[1:] == bare.prompt.encode("cat")
     assert read.prompt.encode("cat")[0] == read.prompt.tokenizer.get_vocab()["<s>"]
-    assert read.backbone_digest == checkpoint_digest(checkpoint)
+    assert read.checkpoint.digest == checkpoint_digest(checkpoint)
 
 
 INPUTS = Inputs("test.jsonl", ["s6", "s7", "s8"], [[1] * 30, [1] * 39, [1] * 40], [1], 40)

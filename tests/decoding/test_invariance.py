@@ -69,7 +69,8 @@ class Products(TorchDispatchMode):
 def run(backbone, canvases, order="hybrid", fill=FILL):
     engine = Engine(backbone, fill=fill)
     with Products() as products:
-        results = dict(engine.run(Queue(canvases), order and make_denoiser(order, {"p": 0.5, "sig": "stepwise_kl"})))
+        queue = Queue(canvases, engine.prompts.are_shared)
+        results = dict(engine.run(queue, order and make_denoiser(order, {"p": 0.5, "sig": "stepwise_kl"})))
     return results, products, engine.ledger
 
 
@@ -95,10 +96,10 @@ def test_a_canvas_longer_than_a_pass_runs_alone(narrow, canvases):
 def test_the_ledger_counts_the_padding(narrow, canvases):
     short = list(enumerate(canvases))[:-1]
     _, _, ledger = run(narrow, short)
-    assert ledger.tokens + ledger.unused + ledger.padded == FILL * ledger.passes and ledger.padded
-    assert f"and {ledger.padded} of padding" in ledger.text()
+    assert ledger["tokens"] + ledger["unused"] + ledger["padded"] == FILL * ledger["passes"] and ledger["padded"]
+    assert f"and {ledger['padded']} of padding" in ledger.text()
     _, _, plain = run(narrow, short, fill=None)
-    assert (plain.tokens, plain.rows, plain.padded) == (ledger.tokens, ledger.rows, 0)
+    assert (plain["tokens"], plain["rows"], plain["padded"]) == (ledger["tokens"], ledger["rows"], 0)
     assert "padding" not in plain.text()
 
 

@@ -11,7 +11,7 @@ from entropy_valley.decoding.canvas import Decoded
 from entropy_valley.model import decoder
 from entropy_valley.model.decoder import Layer
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import Prompt, turn_end_id
+from entropy_valley.model.prompt import Prompt
 from entropy_valley.revisions import DECODING
 from entropy_valley.translation.pipeline import Texts
 
@@ -26,7 +26,7 @@ def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, tes
         canvas, text = row["canvas"], bench.spec["prompt"].replace("{src}", pair["source"])
         prompt = bos + diffusion.tokenizer(text, add_special_tokens=False)["input_ids"]
         _, text = reference.decode(diffusion, prompt, canvas["length"], 8)
-        tokens = Texts(None, turn_end_id(diffusion.tokenizer, diffusion.family)).tokens(
+        tokens = Texts(None, diffusion.family.turn_end_id(diffusion.tokenizer)).tokens(
             Decoded(text, len(text), None, 1)
         )
         assert (row["id"], row["length"], row["tokens"]) == (pair["id"], canvas["length"], tokens)

@@ -41,7 +41,7 @@ def test_the_report_is_of_training_and_dev_pairs(bench):
     assert (info["train"]["pairs"], info["dev"]["pairs"]) == (9, 12)
     assert 0 <= info["dev"]["accuracy"] <= 1 and info["dev"]["mae"] >= 0
     assert LengthHead.of(fits.head).weight.shape == (11, 32)  # 2 to 12 slots
-    assert ledger.rows == 0
+    assert ledger["rows"] == 0
 
 
 def test_a_second_training_gives_the_same_bytes(bench):

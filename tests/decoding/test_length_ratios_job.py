@@ -8,8 +8,8 @@ from run_rule import run_here
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.statistics import length_ratios, moments
+from entropy_valley.model.checkpoint import load_tokenizer
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.prompt import load_tokenizer
 
 PAIRS = [
     {"id": "1", "source": "Tap Reset now.", "target": "Tap"},

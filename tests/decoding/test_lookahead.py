@@ -42,7 +42,7 @@ LOOKAHEADS = (0, 1, 4)
 
 def decode(backbone, canvases, order, lookahead, **options):
     engine = Engine(backbone, lookahead=lookahead, **options)
-    return dict(engine.run(Queue(enumerate(canvases)), make_denoiser(*order))), engine.ledger
+    return dict(engine.run(Queue(enumerate(canvases), engine.prompts.are_shared), make_denoiser(*order))), engine.ledger
 
 
 def canvas(prompt, length, steps, **options):
@@ -63,9 +63,9 @@ def test_every_order_reveals_what_the_plain_algorithm_does(llada, order, cases):
         _, text = reference.decode(llada, prompt, length, steps, rank=rank, sourceless=sourceless)
         assert runs[0][0][place].tokens[: runs[0][0][place].text] == text
     assert all(results == runs[0][0] for results, _ in runs)
-    counts = [(ledger.tokens, ledger.rows) for _, ledger in runs]
+    counts = [(ledger["tokens"], ledger["rows"]) for _, ledger in runs]
     assert counts == counts[:1] * len(runs)
-    assert all(more.passes <= fewer.passes for (_, fewer), (_, more) in itertools.pairwise(runs))
+    assert all(more["passes"] <= fewer["passes"] for (_, fewer), (_, more) in itertools.pairwise(runs))
 
 
 @pytest.mark.parametrize("changes", [{}, {"attention": PREFIX}], ids=["both ways", "prefix"])
@@ -76,18 +76,18 @@ def test_right_and_wrong_guesses_are_counted_apart(backbone, changes, options):
     for first in range(4, 12):
         one = canvas((first, 7, 9, 11), 12, 8)
         (plain, without), (results, ledger) = (decode(model, [one], ("med", {}), ahead, **options) for ahead in (0, 2))
-        assert results == plain and ledger.passes == without.passes - ledger.foreseen
-        assert (ledger.tokens, ledger.rows) == (without.tokens, without.rows)
+        assert results == plain and ledger["passes"] == without["passes"] - ledger["foreseen"]
+        assert (ledger["tokens"], ledger["rows"]) == (without["tokens"], without["rows"])
         each = one.length + int(model.shifted) if changes else one.size
-        assert ledger.unused % each == 0 and ledger.unused <= 2 * each * ledger.passes
-        assert not (without.unused or without.foreseen)
-        seen |= {("right", bool(ledger.foreseen)), ("wrong", bool(ledger.unused))}
+        assert ledger["unused"] % each == 0 and ledger["unused"] <= 2 * each * ledger["passes"]
+        assert not (without["unused"] or without["foreseen"])
+        seen |= {("right", bool(ledger["foreseen"])), ("wrong", bool(ledger["unused"]))}
     assert {("right", True), ("wrong", True)} <= seen
 
 
 def test_a_prompt_that_is_renewed_has_no_lookahead(llada):
     results, ledger = decode(llada, [canvas((3, 4, 5), 9, 9, reuse=Reuse(2))], ("med", {}), 4)
-    assert ledger.passes == results[0].passes and not (ledger.foreseen or ledger.unused)
+    assert ledger["passes"] == results[0].passes and not (ledger["foreseen"] or ledger["unused"])
 
 
 def test_a_padded_pass_without_memory_ends_with_an_error(backbone, monkeypatch):
@@ -118,7 +118,7 @@ def test_one_sentence_takes_half_the_passes_in_turn():
     for engine in (Engine(backbone, lookahead=0), Engine(backbone)):
         translator = Translator(backbone, prompt, method, engine=engine)
         texts.append([translator.translate([source])[0].text for source in sources])
-        passes.append(engine.ledger.passes)
-        tokens.append(engine.ledger.tokens + engine.ledger.unused)
+        passes.append(engine.ledger["passes"])
+        tokens.append(engine.ledger["tokens"] + engine.ledger["unused"])
     assert texts[0] == texts[1] and passes[0] >= 2 * passes[1]
     assert tokens[1] < 1.4 * tokens[0]

@@ -9,11 +9,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from entropy_valley.decoding import head
 from entropy_valley.decoding.engine import BUDGET
 from entropy_valley.decoding.head import Head
+from entropy_valley.experiment.checking.size import Size
 from entropy_valley.model import attention
 from entropy_valley.model.attention import Packed, Rows
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model
-from entropy_valley.model.size import Size
 
 GPU = {"llada": 24e9, "a2d_qwen3": 8e9}
 

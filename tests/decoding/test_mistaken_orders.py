@@ -85,12 +85,14 @@ def test_whether_a_step_needs_the_source_free_pass_is_the_users_code_too(users_c
     code = ORDER.format(scores="slots.sig") + "    def needs_sourceless(self, step, steps): return step / 0\n"
     code = code.replace("(Order)", "(SourceGuided)").replace("import Order", "import Order, SourceGuided")
     with pytest.raises(InputError, match=r"mine\.py, Mine\.needs_sourceless: step 0 of 3: ZeroDivisionError"):
-        Denoising.named(users_class(code), 3, "llada", {"sig": "stepwise_kl"}).request([1], [1], 3, 9)
+        Denoising.named(users_class(code), 3, "llada", {"sig": "stepwise_kl"}).request(
+            Canvas([1], 3, sourceless=[1]), 9
+        )
 
 
 def denoise(name):
     """What a decoder makes of three masks of sentence ``s1``, with room for nine slots; its ``cap`` is 8."""
-    request = Denoising.named(name, 4, "llada").request([1], None, 3, 9, sentence="s1")
+    request = Denoising.named(name, 4, "llada").request(Canvas([1], 3, sentence="s1"), 9)
     work = request.canvases(SimpleNamespace(mask_id=MASK, eos_id=EOS), lambda other: None)
     canvas = next(work)
     while True:
@@ -123,6 +125,6 @@ SEEN, NUMPY = "[Revealed(*one[:2]) for one in seen]", "[Revealed(np.int64(1), np
 @pytest.mark.parametrize("slots", [SEEN, NUMPY])
 def test_numbers_of_numpy_are_revealed(users_class, slots):
     decoded = denoise(users_class(DECODER.format(slots=slots)))
-    assert files.canonical(decoded.to_json()) == files.canonical(
+    assert files.canonical(vars(decoded)) == files.canonical(
         {"tokens": [1, 1, 1], "text": 3, "logprob": -0.5, "passes": 1, "slots": 3, "rows": 3}
     )

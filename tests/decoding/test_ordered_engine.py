@@ -72,7 +72,7 @@ def test_results_and_counts_are_the_same_in_any_company_and_from_known_readings(
     canvases = [case(llada, rng, length, steps) for length, steps in PAIRS * 2]
     whole, ledger = fill(llada, canvases, order)
     small, small_ledger = fill(llada, canvases, order, budget=90)
-    assert whole == small and ledger.passes < small_ledger.passes
+    assert whole == small and ledger["passes"] < small_ledger["passes"]
     assert {0: whole[11]} == fill(llada, canvases[11:], order)[0]
     tokens = rows = 0
     for place, canvas in enumerate(canvases):
@@ -81,13 +81,13 @@ def test_results_and_counts_are_the_same_in_any_company_and_from_known_readings(
         extra = sum(needs_sourceless(made, step, len(canvas.counts)) for step in range(passes))
         tokens += passes * canvas.size + extra * (len(canvas.sourceless) + canvas.length)
         rows += sum(masked) + sum(masked[passes - extra :])
-    assert (ledger.tokens, ledger.rows) == (small_ledger.tokens, small_ledger.rows) == (tokens, rows)
+    assert (ledger["tokens"], ledger["rows"]) == (small_ledger["tokens"], small_ledger["rows"]) == (tokens, rows)
     readings = probe(llada, canvases)
     begun = [dataclasses.replace(canvas, start=readings[place]) for place, canvas in enumerate(canvases)]
     reused, cheaper = fill(llada, begun, order)
     assert reused == whole
     saved = [canvas for canvas in canvases if not needs_sourceless(made, 0, len(canvas.counts))]
-    assert ledger.tokens - cheaper.tokens == sum(canvas.size for canvas in saved)
+    assert ledger["tokens"] - cheaper["tokens"] == sum(canvas.size for canvas in saved)
 
 
 def test_a_reading_without_the_source_too_has_the_sig_that_the_reference_has(backbone, cases):
@@ -103,7 +103,6 @@ def test_a_reading_without_the_source_too_has_the_sig_that_the_reference_has(bac
         assert reading.sigs == pytest.approx(seen[0], rel=1e-3, abs=1e-9)
         assert reading.tokens == alone[place].tokens and alone[place].sigs == ()
         assert reading.entropies == pytest.approx(alone[place].entropies, rel=1e-4, abs=1e-9)
-        assert type(reading).from_json(reading.to_json()) == reading
 
 
 @pytest.mark.parametrize(("length", "block", "steps"), [(12, 4, 6), (12, 3, 12), (8, 8, 2)])

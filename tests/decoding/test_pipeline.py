@@ -83,7 +83,7 @@ def test_probes_one_after_the_other_take_the_prompt_of_the_first(llada, inputs, 
     rows = canvases(pipeline, method, [replace(one, room=30) for one in sentences])
     whole = [row["calls"] - row.get("cached", 0) for row in rows]
     prompts = sum(count * len(prompt) for count, prompt in zip(whole, inputs.prompts, strict=True))
-    assert engine.ledger.tokens == prompts + sum(row["slots"] for row in rows)
+    assert engine.ledger["tokens"] == prompts + sum(row["slots"] for row in rows)
     assert max(row["calls"] for row in rows) > 3
 
 
@@ -91,9 +91,9 @@ def test_a_sentence_waits_for_no_other(llada, inputs, sentences):
     """The first translations are there before the last probes are read."""
     engine, probes = Engine(llada, budget=60), Engine(llada, budget=60)
     pipeline, method = Pipeline.of(engine, inputs), make_method("ev", EV)
-    passes = [engine.ledger.passes for _ in pipeline.translate(method, dict(enumerate(sentences)), MED)]
+    passes = [engine.ledger["passes"] for _ in pipeline.translate(method, dict(enumerate(sentences)), MED)]
     canvases(Pipeline.of(probes, inputs), method, sentences)
-    assert passes[0] < probes.ledger.passes < passes[-1]
+    assert passes[0] < probes.ledger["passes"] < passes[-1]
 
 
 def mean_entropy(backbone, prompt, length, beside=None):

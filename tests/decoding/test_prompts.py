@@ -58,7 +58,7 @@ def asked(cases, order, **changes):
 def fill(backbone, canvases, order=MED, budget=None, most=None, **options):
     engine = Engine(backbone, budget=budget, **options)
     engine.prompts.most = most or engine.prompts.most
-    return dict(engine.run(Queue(enumerate(canvases)), make_denoiser(*order))), engine
+    return dict(engine.run(Queue(enumerate(canvases), engine.prompts.are_shared), make_denoiser(*order))), engine
 
 
 def rank(order):
@@ -87,7 +87,7 @@ def test_under_prefix_attention_each_prompt_is_run_once(prefix, cases):
     filled, engine = fill(prefix, canvases, budget=150)
     prompts = {tuple(case.prompt) for case in canvases}
     rows = sum((case.length + shift) * filled[place].passes for place, case in enumerate(canvases))
-    assert engine.ledger.tokens == rows + sum(len(prompt) - shift for prompt in prompts)
+    assert engine.ledger["tokens"] == rows + sum(len(prompt) - shift for prompt in prompts)
     assert engine.prompts.pool.size == 0 and not engine.prompts.cached  # all is given back
 
 
@@ -96,8 +96,8 @@ def test_a_result_is_bit_equal_in_any_company(backbone, prefix, cases, refresh, 
     model, canvases = prefix if refresh is None else backbone, asked(cases, order, reuse=Reuse(refresh))
     whole, engine = fill(model, canvases, order)
     small, other = fill(model, canvases, order, budget=64)
-    assert whole == small and engine.ledger.passes < other.ledger.passes
-    assert engine.ledger.rows == other.ledger.rows
+    assert whole == small and engine.ledger["passes"] < other.ledger["passes"]
+    assert engine.ledger["rows"] == other.ledger["rows"]
     assert whole == fill(model, canvases, order, most=40)[0]
     for place in (3, 7, 11):
         assert {0: whole[place]} == fill(model, [canvases[place]], order)[0]
@@ -151,7 +151,7 @@ def test_a_probe_beside_another_length_reads_its_prompt(backbone, budget):
     if budget == 1000:  # a length that is probed itself gives the rows: nothing is run twice
         sources = {(tuple(canvas.prompt), canvas.reuse.beside) for canvas in canvases.values() if canvas.reuse.beside}
         rows = sum(canvas.length + int(backbone.shifted) for canvas in canvases.values() if canvas.reuse.beside)
-        assert engine.ledger.tokens == rows + sum(len(prompt) + length for prompt, length in sources)
+        assert engine.ledger["tokens"] == rows + sum(len(prompt) + length for prompt, length in sources)
 
 
 @pytest.mark.parametrize("refresh", [None, 3], ids=["prefix", "renewed"])
@@ -189,7 +189,7 @@ def test_what_is_kept_belongs_to_canvases_that_run_or_wait(backbone, prefix, cas
         return result
 
     monkeypatch.setattr(engine, "_read", watched)
-    dict(engine.run(Queue(enumerate(canvases)), make_denoiser("med")))
+    dict(engine.run(Queue(enumerate(canvases), engine.prompts.are_shared), make_denoiser("med")))
     assert all(used <= max(most, rows) for used, rows, _ in seen)
     assert any(kept > 1 for *_, kept in seen) and seen[-1][0] < most
 

@@ -65,4 +65,4 @@ def test_a_mean_state_is_of_the_prompt_alone(checkpoints):  # noqa: F811
         with torch.no_grad():
             own = backbone.model.hidden_states(pack([prompt])).mean(0)
         torch.testing.assert_close(means[place], own)
-    assert (ledger.passes, ledger.tokens, ledger.rows) == (2, 16, 0)
+    assert (ledger["passes"], ledger["tokens"], ledger["rows"]) == (2, 16, 0)

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from entropy_valley import files
-from entropy_valley.model.card import write_card
+from entropy_valley.training.card import write_card
 
 SETTINGS = {"r": 64, "lora_alpha": 128, "base_model_name_or_path": "GSAI-ML/LLaDA-8B-Base"}
 SPEC = {"backbone": "llada-8b", "direction": "en-zh", "prompt": "Chinese: {src}\n", "training": {"epochs": 2}}

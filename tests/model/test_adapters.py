@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from tiny_adapters import AUTHORS_TARGETS, BLOCK, adapter_of, authors_model, peft_save, random_adapter, write
+from tiny_checkpoints import run_model
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
@@ -19,7 +20,6 @@ from entropy_valley.model.adapters import adapter_digest, export, read_adapter, 
 from entropy_valley.model.attention import pack
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone, stock_model
-from entropy_valley.translation.job import read_identity
 
 
 @pytest.fixture
@@ -250,7 +250,7 @@ class TestForeignAdapters:
 
     def test_its_digest_is_that_of_its_tensors(self, tiny, family, both):
         folder, (adapter, *given) = tiny[family.name][1], both
-        cards = {read_identity(folder, place, family.name, "{src}", False).digest for place in (None, *given)}
+        cards = {run_model(folder, family.name, place).digest for place in (None, *given)}
         assert len(cards) == 2
         assert {adapter_digest(place, family, "any") for place in given} == {adapter.digest}
 

@@ -11,10 +11,9 @@ import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.demo.pretraining import train_tokenizer
-from entropy_valley.model.checkpoint import special_ids
+from entropy_valley.model.checkpoint import load_tokenizer, special_ids
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import NO_TOKEN, load_backbone
-from entropy_valley.model.prompt import load_tokenizer
 
 KINDS = ("mask", "eos", "pad", "bos")
 

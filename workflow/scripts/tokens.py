@@ -11,8 +11,9 @@ with job_of(snakemake) as job:  # noqa: F821
 
     from entropy_valley import files, results
     from entropy_valley.lengths.statistics import length_ratios
+    from entropy_valley.model.checkpoint import load_tokenizer
     from entropy_valley.model.families import find_family
-    from entropy_valley.model.prompt import PLACE, Prompt, load_tokenizer
+    from entropy_valley.model.prompt import PLACE, Prompt
     from entropy_valley.progress import progress
 
     out, folders = job.output[0], {name: Path(folder) for name, folder in job.execution.items()}

@@ -9,9 +9,9 @@ with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
     from entropy_valley import files, results
-    from entropy_valley.model.card import write_card
     from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest
     from entropy_valley.training import adoption, sft
+    from entropy_valley.training.card import write_card
 
     out, execution, rule = Path(job.output[0]), dict(job.execution), job.rule
     backbone, work = (Path(execution.pop(name)) for name in ("backbone", "work"))

@@ -9,18 +9,20 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from entropy_valley.decoding.canvas import Canvas, Decoded, ProbeResult
 from entropy_valley.decoding.head import SlotValues
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import download, upload
 
+Array = np.ndarray
 NO_SLOT = 2**31 - 1  # beyond all slots
 
 # --- What a pass says of a batch, and what an order sees of it.
@@ -30,18 +32,13 @@ class Pass(NamedTuple):
     """What a forward pass says of a batch: ``places`` of its masked rows, ascending, and for each, on the device, its
     values and its SIG (nats, float64; NaN where it is not wanted), None where no canvas wants it.
 
-    ``cost``: the tokens and the rows of the LM head that were run for each canvas, (2, canvases)."""
+    ``cost``: the tokens and the rows of the LM head that were run for each canvas, (2, canvases).
+    """
 
-    places: np.ndarray
+    places: Array
     values: SlotValues
-    cost: np.ndarray
-    sig: torch.Tensor | None = None
-
-    def wasted(self, right: Sequence[bool]) -> dict[str, int]:
-        """What a ledger counts apart, given which of the guessed states, the last canvases of the pass, were right."""
-        guessed = self.cost[:, self.cost.shape[1] - len(right) :]
-        tokens, rows = guessed[:, ~np.array(right, dtype=bool)].sum(1).tolist()
-        return {"unused": tokens, "tokens": -tokens, "rows": -rows}
+    cost: Array
+    sig: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -54,17 +51,17 @@ class Slots:
     """
 
     canvases: Sequence[Canvas]
-    canvas: torch.Tensor
-    position: torch.Tensor
-    step: torch.Tensor
+    canvas: Tensor
+    position: Tensor
+    step: Tensor
     values: SlotValues
-    sig: torch.Tensor
+    sig: Tensor
 
-    def on_device(self, *columns: Sequence[float] | np.ndarray) -> tuple[torch.Tensor, ...]:
+    def on_device(self, *columns: Sequence[float] | Array) -> tuple[Tensor, ...]:
         """Columns of numbers, such as one for each canvas, as tensors beside the others; the host does not wait."""
         return upload([np.asarray(column) for column in columns], self.step.device)
 
-    def of_all(self, columns: Sequence[Sequence[float] | np.ndarray]) -> torch.Tensor:
+    def of_all(self, columns: Sequence[Sequence[float] | Array]) -> Tensor:
         """For each masked slot its number; ``columns`` has one for each slot of each canvas, masked or not."""
         starts = list(itertools.accumulate(map(len, columns[:-1]), initial=0))
         (first,), (numbers,) = self.on_device(starts), self.on_device(np.concatenate(columns))
@@ -91,35 +88,36 @@ class Batch:
     canvases: list[Canvas]
     steps: list[int]
     masks: list[int]
-    ids: np.ndarray
-    canvas: np.ndarray
-    position: np.ndarray
-    slot: np.ndarray
-    logprob: np.ndarray
-    guess: np.ndarray
-    score: np.ndarray
+    ids: Array
+    canvas: Array
+    position: Array
+    slot: Array
+    logprob: Array
+    guess: Array
+    score: Array
 
     @classmethod
     def of(cls, named: Sequence[tuple[Any, Canvas]], mask_id: int) -> Self:
         """The canvases as they enter the engine."""
-        ids: list[int] = []
-        masks = []
-        for _, canvas in named:
+        columns: tuple[list[int], ...] = [], [], [], []
+        (ids, owner, position, slot), masks = columns, []
+        for place, (_, canvas) in enumerate(named):
+            # A canvas that is revealed in part has the mask id in its other slots.
             tokens = list(canvas.tokens or [mask_id] * canvas.length)
-            ids += [*canvas.prompt, *tokens]
             masks.append(tokens.count(mask_id))
+            ids += [*canvas.prompt, *tokens]
+            size = len(canvas.prompt) + canvas.length
+            owner += [place] * size
+            position += range(size)
+            slot += range(-len(canvas.prompt), canvas.length)
+        rows = (np.array(column, np.int64) for column in columns)
         names, canvases = [name for name, _ in named], [canvas for _, canvas in named]
-        prompts = _integers(len(canvas.prompt) for canvas in canvases)
-        sizes = _integers(canvas.size for canvas in canvases)
-        owner = np.repeat(np.arange(len(names)), sizes)
-        position = np.arange(len(ids)) - (np.cumsum(sizes) - sizes)[owner]
-        rows = (_integers(ids), owner, position, position - prompts[owner], *np.zeros((3, len(ids))))
-        return cls(mask_id, names, canvases, [0] * len(names), masks, *rows)
+        return cls(mask_id, names, canvases, [0] * len(names), masks, *rows, *np.zeros((3, len(ids))))
 
     def __len__(self) -> int:
         return len(self.canvases)
 
-    def select(self, flags: Sequence[bool] | np.ndarray) -> Self:
+    def select(self, flags: Sequence[bool] | Array) -> Self:
         """The flagged canvases alone."""
         chosen = np.array(flags, dtype=bool)
         rows = chosen[self.canvas]
@@ -129,9 +127,7 @@ class Batch:
 
     def split(self, flags: Sequence[bool]) -> tuple[Self, Self]:
         """The flagged canvases, and the others."""
-        if not any(flags):
-            return self.select(flags), self
-        return self.select(flags), self.select([not flag for flag in flags])
+        return self.select(flags), self.select([not flag for flag in flags]) if any(flags) else self
 
     def cat(self, *others: Self) -> Self:
         """These canvases, and behind them those of other batches."""
@@ -143,26 +139,28 @@ class Batch:
             columns[name] = list(itertools.chain.from_iterable(getattr(batch, name) for batch in batches))
         for name in _PER_ROW:
             columns[name] = np.concatenate([getattr(batch, name) for batch in batches])
-        starts = itertools.accumulate((len(batch) for batch in batches), initial=0)
-        canvas = np.concatenate([batch.canvas + start for batch, start in zip(batches, starts, strict=False)])
+        # Each canvas's number is its place among all.
+        starts = np.cumsum([0, *map(len, batches)])
+        canvas = np.concatenate([batch.canvas + start for batch, start in zip(batches, starts[:-1], strict=True)])
         return type(self)(self.mask_id, **columns, canvas=canvas)
 
-    def masked(self) -> np.ndarray:
+    def masked(self) -> Array:
         """The places of the rows that are masked slots, ascending."""
         return np.flatnonzero((self.ids == self.mask_id) & (self.slot >= 0))
 
     @property
-    def denoised(self) -> np.ndarray:
+    def denoised(self) -> Array:
         """The flags of the canvases that are denoised; the others are only read."""
         return np.array([bool(canvas.counts) for canvas in self.canvases], dtype=bool)
 
     def sourceless(self) -> Self:
         """The same canvases, as far revealed, each behind its prompt without the source."""
-        pairs = [(canvas, canvas.sourceless) for canvas in self.canvases]  # each has one: else nobody wants it here
-        canvases = [dataclasses.replace(canvas, prompt=prompt) for canvas, prompt in pairs if prompt is not None]
+        canvases = [dataclasses.replace(canvas, prompt=canvas.sourceless or ()) for canvas in self.canvases]
+        # The prompts differ in length, the slots do not.
         without = self.of(list(zip(self.names, canvases, strict=True)), self.mask_id)
         without.ids[without.slot >= 0] = self.ids[self.slot >= 0]
-        return dataclasses.replace(without, steps=self.steps, masks=self.masks)
+        without.steps, without.masks = self.steps, self.masks
+        return without
 
     # A step, from the pass to the canvases that leave.
 
@@ -174,22 +172,20 @@ class Batch:
         chosen = np.flatnonzero(denoised[self.canvas[seen.places]])
         places = seen.places[chosen]
         canvases = list(itertools.compress(self.canvases, denoised))
-        steps = _integers(itertools.compress(self.steps, denoised))
         owner = (np.cumsum(denoised) - 1)[self.canvas[places]]
-        columns = [chosen, owner, self.slot[places], steps]
+        columns = [chosen, owner, self.slot[places], np.array(self.steps)[denoised]]
         rows, canvas, position, step = upload(columns, seen.values.entropy.device)
         values, sig = seen.values, seen.sig
-        if not denoised.all():
-            values = SlotValues(*(column[rows] for column in values))
-            sig = None if sig is None else sig[rows]
         if sig is None:
             sig = torch.full_like(values.entropy, torch.nan)
+        if not denoised.all():
+            values, sig = SlotValues(*(column[rows] for column in values)), sig[rows]
         slots = Slots(canvases, canvas, position, step, values, sig)
         if canvases[0].sigs:  # of all canvases or of none: they share the order
             slots = dataclasses.replace(slots, sig=slots.of_all([canvas.sigs for canvas in canvases]))
         return slots
 
-    def advance(self, seen: Pass, scores: torch.Tensor | None) -> tuple[Self, list[tuple[Any, ProbeResult]]]:
+    def advance(self, seen: Pass, scores: Tensor | None) -> tuple[Self, list[tuple[Any, ProbeResult]]]:
         """One step of each canvas; those that were only to be read are not in the new batch, but in the list.
 
         ``scores`` are the order's, of the :meth:`slots`. Here the host waits for the device, and nowhere else. Raises
@@ -213,19 +209,20 @@ class Batch:
         leaving, rest = self.split((~denoised).tolist())
         return rest, leaving._readings([column[~rows].tolist() for column in columns])
 
-    def _reveal(self, places: np.ndarray, scores: np.ndarray, tokens: np.ndarray, logprobs: np.ndarray) -> None:
+    def _reveal(self, places: Array, scores: Array, tokens: Array, logprobs: Array) -> None:
         """In place: of each canvas its next count of lowest-scored slots take their most probable tokens. ``places``
         are the masked rows of all canvases that are denoised. After its steps a canvas is filled."""
-        counts = []
-        for canvas, step, masks in zip(self.canvases, self.steps, self.masks, strict=True):
-            counts.append([*canvas.counts, masks][step] if canvas.counts else 0)
-        chosen = lowest(scores, self.canvas[places], _integers(counts))
+        counts = np.zeros(len(self), np.int64)
+        for place, (canvas, step) in enumerate(zip(self.canvases, self.steps, strict=True)):
+            if canvas.counts:
+                counts[place] = canvas.counts[step] if step < len(canvas.counts) else self.masks[place]
+        chosen = lowest(scores, self.canvas[places], counts)
         revealed = places[chosen]
         self.ids[revealed], self.logprob[revealed] = tokens[chosen], logprobs[chosen]
         # A slot that is revealed as a mask is still masked.
         again = np.bincount(self.canvas[revealed[tokens[chosen] == self.mask_id]], minlength=len(self))
-        self.steps = [step + bool(count) for step, count in zip(self.steps, counts, strict=True)]
-        self.masks = (_integers(self.masks) - _integers(counts) + again).tolist()
+        self.steps = (np.array(self.steps) + (counts > 0)).tolist()
+        self.masks = (np.array(self.masks) - counts + again).tolist()
 
     def _readings(self, columns: Sequence[list[float]]) -> list[tuple[Any, ProbeResult]]:
         """The readings of these canvases, from the columns of their masked rows; the SIG is the last, if any."""
@@ -249,11 +246,11 @@ class Batch:
     def _settled(self, eos_id: int) -> list[bool]:
         """Whether the text of each canvas is settled."""
         first_mask, first_eos = self._first(self.mask_id), self._first(eos_id)
-        steps = _integers(len(canvas.counts) for canvas in self.canvases)
-        done = _integers(self.steps) > steps  # a mask that was revealed as one takes a step more
+        steps = np.array([len(canvas.counts) for canvas in self.canvases])
+        done = np.array(self.steps) > steps  # a mask that was revealed as one takes a step more
         return ((first_eos < first_mask) | (first_mask == NO_SLOT) | done).tolist()
 
-    def foreseen(self, flags: np.ndarray, eos_id: int) -> tuple[Self, np.ndarray]:
+    def foreseen(self, flags: Array, eos_id: int) -> tuple[Self, Array]:
         """The flagged canvases that go on after another step, if what their last reading says holds, and the flags of
         these among them. Log-probabilities are NaN: those of the last reading are not those of the step."""
         after = self.select(flags)
@@ -263,33 +260,29 @@ class Batch:
         goes_on = ~np.array(after._settled(eos_id), dtype=bool)
         return after.select(goes_on), goes_on
 
-    def _first(self, token: int) -> np.ndarray:
+    def _first(self, token: int) -> Array:
         """The first slot of each canvas that holds ``token``."""
         slots = np.where((self.ids == token) & (self.slot >= 0), self.slot, NO_SLOT)
-        return np.minimum.reduceat(slots, self._starts()[:-1])
-
-    def _starts(self) -> np.ndarray:
-        """The first row of each canvas, and the end."""
-        return np.searchsorted(self.canvas, np.arange(len(self) + 1))
+        return np.minimum.reduceat(slots, np.searchsorted(self.canvas, np.arange(len(self))))
 
     def rows(self) -> list[slice]:
         """Those of each canvas."""
-        return [slice(first, end) for first, end in itertools.pairwise(self._starts().tolist())]
+        ends = np.cumsum(np.bincount(self.canvas, minlength=len(self))).tolist()
+        return list(map(slice, [0, *ends], ends))
 
     def _decoded(self, ends: list[int]) -> list[tuple[Any, Decoded]]:
         """The results of these canvases, the first EOS of each at slot ``ends`` or nowhere."""
-        in_canvas = self.slot >= 0
-        tokens, logprobs = self.ids[in_canvas].tolist(), self.logprob[in_canvas].tolist()
-        done, start = [], 0
-        for name, canvas, steps, end in zip(self.names, self.canvases, self.steps, ends, strict=True):
-            text, stop = min(end, canvas.length), start + canvas.length
-            mean = round(math.fsum(logprobs[start : start + text]) / text, 4) if text else None
-            done.append((name, Decoded(tokens[start:stop], text, mean, steps)))
-            start = stop
+        done = []
+        for rows, name, canvas, steps, end in zip(
+            self.rows(), self.names, self.canvases, self.steps, ends, strict=True
+        ):
+            slots, text = slice(rows.stop - canvas.length, rows.stop), min(end, canvas.length)
+            mean = round(math.fsum(self.logprob[slots][:text].tolist()) / text, 4) if text else None
+            done.append((name, Decoded(self.ids[slots].tolist(), text, mean, steps)))
         return done
 
 
-def lowest(scores: np.ndarray, canvas: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def lowest(scores: Array, canvas: Array, counts: Array) -> Array:
     """Places of the ``counts[c]`` lowest scores of each canvas c; equal scores go in the order they stand.
 
     ``canvas`` ascends.
@@ -300,11 +293,6 @@ def lowest(scores: np.ndarray, canvas: np.ndarray, counts: np.ndarray) -> np.nda
     return ranked[rank < counts[canvas]]
 
 
-def _integers(numbers: Iterable[int]) -> np.ndarray:
-    """The numbers as int64."""
-    return np.fromiter(numbers, np.int64)
-
-
 # --- The lookahead: canvases as their next steps will leave them, if what their last reading says holds.
 #
 # It is for passes that have room, as the last ones of a queue and those of a single sentence. The last reading of a
@@ -313,13 +301,13 @@ def _integers(numbers: Iterable[int]) -> np.ndarray:
 # guess is thrown away. So no result changes.
 
 
-@dataclass(frozen=True)
-class Lookahead:
-    """Guessed states of canvases, behind these in a pass. Each ``follows`` a canvas or another guess: its place among
-    those of the pass that are denoised, the guessed ones included."""
+class Lookahead(NamedTuple):
+    """A ``whole`` pass: canvases, and behind them guessed states. A state of the token ids ``guesses`` ``follows`` a
+    canvas or another state: its place among those of the pass that are denoised, the guessed ones included."""
 
-    states: list[Batch]
+    whole: Batch
     follows: list[int]
+    guesses: list[Array]
 
     @classmethod
     def behind(cls, batch: Batch, depth: int, room: int, eos_id: int) -> Self:
@@ -333,33 +321,34 @@ class Lookahead:
         known = np.array([step > 0 and canvas.reuse.refresh is None for canvas, step in pairs], dtype=bool)
         denoised = batch.denoised
         states, places, end = batch.select(known), (np.cumsum(denoised) - 1)[known], int(denoised.sum())
-        ahead = cls([], [])
+        ahead, follows, guesses = [], [], []
         for _ in range(depth):
             costs = np.cumsum([canvas.cost for canvas in states.canvases])
-            if not (costs <= room).any():
-                break
             fits = costs <= room
-            room -= int(costs[fits][-1])
+            if not fits.any():
+                break
+            room -= int(costs[fits][-1])  # sums: the last that fits has the cost of all
             states, goes_on = states.foreseen(fits, eos_id)
-            ahead.states.append(states)
-            ahead.follows.extend(places[fits][goes_on].tolist())
-            places = np.arange(end, end + len(states.canvases))
-            end += len(places)
-        return ahead
+            ahead.append(states)
+            follows += places[fits][goes_on].tolist()
+            guesses += [states.ids[rows] for rows in states.rows()]
+            places = np.arange(end, end + len(states))
+            end += len(states)
+        return cls(batch.cat(*ahead), follows, guesses)
 
     def followed(self, batch: Batch, seen: Pass) -> tuple[Batch, dict[str, int]]:
         """The batch after a step of all of it, the guessed states taken out: where a canvas has reached the one that
         follows it, that one's step is its next. And what a ledger counts: right guesses, and apart the wrong ones."""
-        own, guessed = batch.rows(), []
-        for state in self.states:
-            guessed += [state.ids[rows] for rows in state.rows()]
-        count = len(own) - len(guessed)
-        right = [True] * count + [False] * len(guessed)
-        last = right.copy()
-        for place, (before, ids) in enumerate(zip(self.follows, guessed, strict=True), count):
+        own, count = batch.rows(), len(batch) - len(self.follows)
+        last = np.arange(len(batch)) < count
+        right = last.copy()
+        for place, (before, ids) in enumerate(zip(self.follows, self.guesses, strict=True), count):
             if right[before] and np.array_equal(batch.ids[own[before]], ids):
+                # A guess knows no log-probabilities of the step that it skipped: they are the canvas's own.
                 right[place] = last[place] = True
                 last[before] = False
                 logprob = batch.logprob[own[place]]
                 np.copyto(logprob, batch.logprob[own[before]], where=np.isnan(logprob))
-        return batch.select(last), {"foreseen": sum(right[count:]), **seen.wasted(right[count:])}
+        guessed = right[count:]
+        tokens, rows = seen.cost[:, -len(guessed) :][:, ~guessed].sum(1).tolist()
+        return batch.select(last), {"foreseen": int(guessed.sum()), "unused": tokens, "tokens": -tokens, "rows": -rows}

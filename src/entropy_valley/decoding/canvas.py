@@ -26,26 +26,16 @@ SHORTEST = 2  # slots: one of content and the EOS's
 
 VALUES = ("tokens", "entropies", "logprobs", "eos_logprobs")  # what every reading has, in the order of its columns
 
+Ids = Sequence[int]  # of tokens
 PromptIds = tuple[int, ...]
 
 SharedSource = tuple[PromptIds, int]  # a sequence that computes the rows of its prompt: this and so many masked slots
 
-# --- What the engine says of a canvas.
-
-
-class Result:
-    """An answer of the model, in the store as JSON of its fields."""
-
-    def to_json(self) -> dict[str, Any]:
-        return vars(self)
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Self:
-        return cls(**value)
+# --- What the engine says of a canvas. In the store each result is JSON of its fields.
 
 
 @dataclass(frozen=True)
-class ProbeResult(Result):
+class ProbeResult:
     """One value per slot, in slot order: most probable token, entropy of its distribution, log-probabilities of that
     token and of the EOS; and its SIG (see :mod:`entropy_valley.decoding.head`), where the canvas was read without the
     source too.
@@ -54,22 +44,15 @@ class ProbeResult(Result):
     reading is the decode that computes it.
     """
 
-    tokens: tuple[int, ...]
-    entropies: tuple[float, ...]
-    logprobs: tuple[float, ...]
-    eos_logprobs: tuple[float, ...]
-    sigs: tuple[float, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if value or name != "sigs"}
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Self:
-        return cls(**{name: tuple(column) for name, column in value.items()})
+    tokens: Ids
+    entropies: Sequence[float]
+    logprobs: Sequence[float]
+    eos_logprobs: Sequence[float]
+    sigs: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
-class Decoded(Result):
+class Decoded:
     """A decoded canvas.
 
     ``tokens``: all L ids; the mask id where the text was settled before the slot was reached. ``text``: how many
@@ -185,12 +168,12 @@ class Canvas:
     ``reuse`` says which passes compute the prompt.
     """
 
-    prompt: Sequence[int]
+    prompt: Ids
     length: int
     counts: Sequence[int] = ()
     start: ProbeResult | None = None
-    sourceless: Sequence[int] | None = None
-    tokens: Sequence[int] | None = None
+    sourceless: Ids | None = None
+    tokens: Ids | None = None
     sigs: Sequence[float] = ()
     anchors: Sequence[int] | None = None
     budget: int = 0
@@ -202,7 +185,7 @@ class Canvas:
         """Its prompt, and that without the source, if it has one."""
         return [tuple(prompt) for prompt in (self.prompt, self.sourceless) if prompt is not None]
 
-    @functools.cached_property
+    @property
     def size(self) -> int:
         """Tokens of prompt and canvas."""
         return len(self.prompt) + self.length
@@ -210,25 +193,21 @@ class Canvas:
     @functools.cached_property
     def cost(self) -> int:
         """The most tokens that one pass over it takes."""
-        return self.size + (0 if self.sourceless is None else len(self.sourceless) + self.length)
+        return sum(len(prompt) + self.length for prompt in self.prompts)
 
     @functools.cached_property
-    def sources(self) -> list[SharedSource]:
-        """The sequences that compute the rows of its prompts; none if its own passes do."""
-        beside = self.reuse.beside
-        return [] if beside is None else [(prompt, beside) for prompt in self.prompts]
-
-    @functools.cached_property
-    def shared_sources(self) -> list[SharedSource]:
-        """The same where all canvases behind a prompt share its rows, which see none of them."""
-        return [(prompt, 0) for prompt in self.prompts]
+    def sources(self) -> dict[bool, list[SharedSource]]:
+        """The sequences that compute the rows of its prompts; none if its own passes do. By whether all canvases behind
+        a prompt share its rows, because these see none of them."""
+        beside = [] if self.reuse.beside is None else [(prompt, self.reuse.beside) for prompt in self.prompts]
+        return {True: [(prompt, 0) for prompt in self.prompts], False: beside}
 
 
 class FinishedText(NamedTuple):
     """A prompt and a canvas whose slots are all known."""
 
-    prompt: Sequence[int]
-    tokens: Sequence[int]
+    prompt: Ids
+    tokens: Ids
 
 
 class Queue:
@@ -236,36 +215,33 @@ class Queue:
 
     First come those that are on their way (a known first step, or revealed in part), then the longest, which need most
     passes: they are not left for the end, where passes would be nearly empty. Canvases whose passes share the rows of a
-    prompt come one after the other; ``by_prompt``: so do all canvases of a prompt.
+    prompt come one after the other; where prompts are ``shared``, so do all canvases of a prompt.
     """
 
-    def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = (), by_prompt: bool = False) -> None:
-        self._by_prompt = by_prompt
+    def __init__(self, canvases: Iterable[tuple[Any, Canvas]] = (), shared: bool = False) -> None:
+        self._shared = shared
         self.heap: list[tuple[bool, int, Sequence[int], int, Any, Canvas]] = []  # its first has its turn
         self._arrivals = itertools.count()
-        self.sources: Counter[SharedSource] = Counter()  # that canvases here attend to, or would under prefix attention
+        self.sources: Counter[SharedSource] = Counter()  # that canvases here attend to
         for name, canvas in canvases:
             self.put(name, canvas)
 
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
-        self.sources.update([*canvas.sources, *canvas.shared_sources])
-        prompt, slots = next(iter(canvas.sources), (canvas.prompts[0], canvas.length))
-        new, size = not (canvas.start or canvas.tokens), len(prompt) + (0 if self._by_prompt else slots)
-        heapq.heappush(self.heap, (new, -size, prompt, next(self._arrivals), name, canvas))
+        self.sources.update(canvas.sources[self._shared])
+        slots = 0 if self._shared else canvas.length if canvas.reuse.beside is None else canvas.reuse.beside
+        # The prompt's tokens are in the key so that equal ones stand together; arrivals decide between equal canvases.
+        new, prompt = not (canvas.start or canvas.tokens), canvas.prompts[0]
+        heapq.heappush(self.heap, (new, -len(prompt) - slots, prompt, next(self._arrivals), name, canvas))
 
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""
         name, canvas = heapq.heappop(self.heap)[-2:]
-        for source in (*canvas.sources, *canvas.shared_sources):
-            self.sources[source] -= 1
-            if not self.sources[source]:
-                del self.sources[source]
+        self.sources.subtract(canvas.sources[self._shared])  # counts of 0 stay: nobody looks for their keys
         return name, canvas
 
 
-@dataclass
-class Ledger:
+class Ledger(Counter[str]):
     """Counts of one job. Unlike the rows' counts they depend on what the store held, so no declared output has them.
 
     ``requested`` and ``computed`` count results: canvases, sentences of a beam search, or a length head. ``passes``,
@@ -274,27 +250,13 @@ class Ledger:
     right ones, each of which saves a canvas a pass; ``loads`` are models loaded.
     """
 
-    requested: int = 0
-    computed: int = 0
-    passes: int = 0
-    tokens: int = 0
-    rows: int = 0
-    padded: int = 0
-    unused: int = 0
-    foreseen: int = 0
-    loads: int = 0
-
-    def count(self, **counts: int) -> None:
-        """Add to the counts by name."""
-        for name, value in counts.items():
-            setattr(self, name, getattr(self, name) + value)
-
     def text(self) -> str:
         """One line for the log."""
-        padding = f" and {self.padded} of padding" if self.padded else ""
-        guesses = f", {self.unused} of wrong guesses" if self.unused else ""
+        shared = self["requested"] - self["computed"]
+        padding = f" and {self['padded']} of padding" if self["padded"] else ""
+        guesses = f", {self['unused']} of wrong guesses" if self["unused"] else ""
         return (
-            f"{self.requested} results asked for, {self.requested - self.computed} shared, {self.computed} computed "
-            f"in {self.passes} passes of {self.tokens} tokens{padding}{guesses}, {self.rows} head rows; "
-            f"models loaded: {self.loads}"
+            f"{self['requested']} results asked for, {shared} shared, {self['computed']} computed in {self['passes']} "
+            f"passes of {self['tokens']} tokens{padding}{guesses}, {self['rows']} head rows; models loaded: "
+            f"{self['loads']}"
         )

@@ -55,7 +55,7 @@ from entropy_valley.decoding.head import (
 from entropy_valley.decoding.orders import Order, needs_sourceless, not_a_number, scored
 from entropy_valley.decoding.prompts import CachedPrompts, PassBudget
 from entropy_valley.errors import InputError
-from entropy_valley.model.attention import Rows, pack
+from entropy_valley.model.attention import pack
 from entropy_valley.model.load import NO_TOKEN
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Engine:
         compile_layers: bool = False,
         lookahead: int = 3,
     ) -> None:
-        self.backbone, self.ledger, self.fill = backbone, ledger or Ledger(), fill
+        self.backbone, self.ledger, self.fill = backbone, Ledger() if ledger is None else ledger, fill
         self._compiled = fill if compile_layers and fill else 0  # passes of no more tokens have compiled layers
         self._never = NO_TOKEN if reveals_masks else backbone.mask_id  # the token that is in no distribution
         self._device = backbone.device
@@ -124,18 +124,17 @@ class Engine:
             # computed again is freed for a smaller one.
             room = min(self.budget, self._room) - budget.rows
             ahead = Lookahead.behind(batch, self.lookahead, room, self.backbone.eos_id)
-            whole = batch.cat(*ahead.states)
-            seen = self._attempt(whole, order, len(batch.canvases) == 1)
+            seen = self._attempt(ahead.whole, order, len(batch.canvases) == 1)
             if seen is None:
                 self.prompts.empty([batch, waiting])
                 torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
                 continue
             # 3. Each canvas reveals its next slots. It leaves when it was only to be read, or when its text is settled.
-            batch, readings = _step(whole, seen, order)
+            batch, readings = _step(ahead.whole, seen, order)
             yield from readings
             if ahead.follows:
                 batch, counts = ahead.followed(batch, seen)
-                self.ledger.count(**counts)
+                self.ledger.update(counts)
             batch, settled = batch.release(self.backbone.eos_id)
             yield from settled
         self.prompts.empty()
@@ -153,7 +152,7 @@ class Engine:
         logits = torch.cat(chunks)[: len(tokens)].double()
         if self._never != NO_TOKEN:
             logits[:, self._never] = -torch.inf
-        self.ledger.count(passes=1, tokens=len(prompt) + len(tokens), rows=len(tokens))
+        self.ledger.update(passes=1, tokens=len(prompt) + len(tokens), rows=len(tokens))
         ids = torch.tensor(tokens, device=logits.device)
         return logits.log_softmax(-1).gather(1, ids[:, None])[:, 0].tolist()
 
@@ -163,12 +162,13 @@ class Engine:
         """The batch with the named canvases behind it; and the results of those that a known first step settles."""
         if not named:
             return batch, []
-        named = sorted(named, key=lambda entry: -entry[1].size)  # on a CPU, equal neighbours share their attention call
+        # On a CPU, equal neighbours share their attention call.
+        named = sorted(named, key=lambda one: -len(one[1].prompt) - one[1].length)
+        entering = Batch.of(named, self.backbone.mask_id)
         # A canvas's first step is known where a reading says all that the order looks at there, but no SIG.
         known = []
-        for _, canvas in named:
+        for canvas in entering.canvases:
             known.append(canvas.start is not None and not needs_sourceless(order, 0, len(canvas.counts)))
-        entering = Batch.of(named, self.backbone.mask_id)
         if not any(known):
             return batch.cat(entering), []
         starting, others = entering.split(known)
@@ -176,8 +176,7 @@ class Engine:
         starts = [canvas.start for canvas in starting.canvases]
         columns = ([getattr(start, name) for start in starts] for name in VALUES)
         values = SlotValues(*(torch.from_numpy(np.concatenate(column)) for column in columns))
-        free = np.zeros((2, len(starts)), np.int64)
-        starting, _ = _step(starting, Pass(starting.masked(), values, free), order)
+        starting, _ = _step(starting, Pass(starting.masked(), values, np.zeros((2, len(starts)))), order)
         starting, settled = starting.release(self.backbone.eos_id)
         return batch.cat(starting, others), settled
 
@@ -212,24 +211,22 @@ class Engine:
         whole = batch.cat(batch.select(wanted).sourceless()) if wanted.any() else batch
         masked, own = whole.masked(), sum(batch.masks)
         paired = wanted[batch.canvas[masked[:own]]]
-        layout = self.prompts.layout(whole)
         # A shifted family predicts the next position: slot i is read from row i - 1, slot 0 from the prompt's last.
-        read = layout.at[masked - int(backbone.shifted)]
-        columns = (read, np.flatnonzero(paired), np.flatnonzero(~paired))
-        packed, (rows, compared, others) = layout.packed(self.prompts.pool, columns, self._device)
-        tokens = len(layout.ids)
+        read = masked - int(backbone.shifted)
+        layout = self.prompts.layout(whole, read, np.flatnonzero(paired), np.flatnonzero(~paired))
+        run = np.array([layout.packed.lengths, layout.rows.counts])
+        tokens = int(run[0].sum())
         compiled = tokens <= self._compiled  # a longer pass has another shape
-        states = backbone.model.hidden_states(packed, Rows(rows, layout.counts), self.fill, compiled)
-        if layout.saved:
-            self.prompts.keep(layout)
+        states = backbone.model.hidden_states(layout.packed, layout.rows, self.fill, compiled)
+        self.prompts.cached |= layout.saved  # only now: the pass is done
         sig: torch.Tensor | None = None
         if wanted.any():
             pair = states[:own], states[own:]
+            compared, others = layout.columns
             values, sig = sourced_values(self.head, *pair, compared, others, self._never, backbone.eos_id)
         else:
             values = slot_values(self.head, states, self._never, backbone.eos_id)
-        self.ledger.count(passes=1, tokens=tokens, rows=len(masked), padded=max(0, (self.fill or 0) - tokens))
-        run = np.array([layout.lengths, layout.counts])
+        self.ledger.update(passes=1, tokens=tokens, rows=len(masked), padded=max(0, (self.fill or 0) - tokens))
         cost = run[:, :count].copy()
         cost[:, wanted] += run[:, count : len(whole.canvases)]
         return Pass(masked[:own], values, cost, sig)

@@ -15,11 +15,12 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 from torch.nn.functional import linear, logsigmoid, pad
 
 from entropy_valley.model.decoder import FULL_KERNEL
@@ -47,7 +48,7 @@ class Head:
     rows: int | None = None
     vocabulary: int | None = None
 
-    def chunks(self, states: torch.Tensor) -> Sequence[torch.Tensor]:
+    def chunks(self, states: Tensor) -> Sequence[Tensor]:
         """The rows whose logits are held at once; zeros fill the last up to ``rows``, or to a full kernel's."""
         if self.rows:
             return pad(states, (0, 0, 0, -len(states) % self.rows)).split(self.rows)
@@ -55,32 +56,30 @@ class Head:
         states = pad(states, (0, 0, 0, max(0, FULL_KERNEL - states.shape[0])))
         return states.tensor_split(-(-states.shape[0] // most))  # even: none falls below the full kernel
 
-    def blocks(self, states: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
+    def blocks(self, states: Tensor) -> Iterator[tuple[int, Tensor]]:
         """(first vocabulary entry, logits) of each block; of a head that is more than its weights, all in one.
 
         The logits are float32, but perhaps rounded to the dtype of ``states``.
         """
-        for first, logits in self._products(states):
+        wider = self.float32 and states.dtype != torch.float32
+        _, entries = BLOCK[states.device.type]
+        if type(self.module) is torch.nn.Linear:
+            product = float32_product if wider else linear
+            blocks: Iterable[Tensor] = (product(states, weight) for weight in self.module.weight.split(entries))
+        else:
+            blocks = [self._in_float32(states.float()) if wider else self.module(states)]
+        for number, block in enumerate(blocks):
+            first, logits = number * entries, block.float()
             if self.vocabulary and self.vocabulary < first + logits.shape[1]:
                 logits[:, max(0, self.vocabulary - first) :] = _LEAST
             yield first, logits
-
-    def _products(self, states: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
-        wider = self.float32 and states.dtype != torch.float32
-        if type(self.module) is not torch.nn.Linear:
-            yield 0, (self._in_float32(states.float()) if wider else self.module(states)).float()
-            return
-        _, entries = BLOCK[states.device.type]
-        product = float32_product if wider else linear
-        for place, weight in enumerate(self.module.weight.split(entries)):
-            yield place * entries, product(states, weight).float()
 
     @functools.cached_property
     def _in_float32(self) -> torch.nn.Linear:
         return copy.deepcopy(self.module).float()
 
 
-def float32_product(states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+def float32_product(states: Tensor, weight: Tensor) -> Tensor:
     """``states`` (rows, width) times ``weight`` (entries, width) of a half precision, in float32."""
     if states.device.type == "cuda":  # cuBLAS adds in float32 anyway, and here writes what it has
         return torch.mm(states, weight.t(), out_dtype=torch.float32)
@@ -95,24 +94,24 @@ class SlotValues(NamedTuple):
     """One value per row: most probable token (int64), entropy in nats, and the log-probabilities of that token and of
     the EOS (all float64)."""
 
-    token: torch.Tensor
-    entropy: torch.Tensor
-    logprob: torch.Tensor
-    eos: torch.Tensor
+    token: Tensor
+    entropy: Tensor
+    logprob: Tensor
+    eos: Tensor
 
 
 class Part(NamedTuple):
     """What some vocabulary entries say of each row: their largest logit and its token; over the others, with
     d = z - that logit <= 0, the sums of e^d and of d e^d (both float64); and the EOS's logit, -inf without it."""
 
-    best: torch.Tensor
-    token: torch.Tensor
-    others: torch.Tensor
-    weighted: torch.Tensor
-    eos: torch.Tensor
+    best: Tensor
+    token: Tensor
+    others: Tensor
+    weighted: Tensor
+    eos: Tensor
 
 
-def slot_values(head: Head, states: torch.Tensor, mask_id: int, eos_id: int) -> SlotValues:
+def slot_values(head: Head, states: Tensor, mask_id: int, eos_id: int) -> SlotValues:
     """What ``head`` says of each row of ``states`` (rows, width), the mask token's logit being -inf.
 
     A row's values do not depend on the rows beside it: on one CPU thread they are bit-equal in any company.
@@ -124,7 +123,7 @@ def slot_values(head: Head, states: torch.Tensor, mask_id: int, eos_id: int) -> 
     return SlotValues(*(torch.cat(column)[: states.shape[0]] for column in zip(*values, strict=True)))
 
 
-def values_of_logits(logits: torch.Tensor, mask_id: int, eos_id: int) -> SlotValues:
+def values_of_logits(logits: Tensor, mask_id: int, eos_id: int) -> SlotValues:
     """The same of logits (rows, vocabulary) that are there, whatever computed them."""
     return finish(_part(logits.float().clone(), 0, mask_id, eos_id))
 
@@ -141,7 +140,7 @@ def finish(whole: Part) -> SlotValues:
     return SlotValues(whole.token, entropy, -surprise, whole.eos.double() - whole.best - surprise)
 
 
-def _part(logits: torch.Tensor, first: int, mask: int, eos: int) -> Part:
+def _part(logits: Tensor, first: int, mask: int, eos: int) -> Part:
     """Reduce ``logits`` (rows, entries from ``first`` on), overwriting them; ``mask`` and ``eos`` are the two tokens'
     columns, where they are among these."""
     if 0 <= mask < logits.shape[1]:
@@ -155,7 +154,7 @@ def _part(logits: torch.Tensor, first: int, mask: int, eos: int) -> Part:
     return Part(best.squeeze(-1), token.squeeze(-1) + first, others, weighted, end)
 
 
-def _largest(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _largest(logits: Tensor) -> tuple[Tensor, Tensor]:
     """The largest value of each row and the first place that has it, both (rows, 1).
 
     First the best group, then the best of it: torch finds places far more slowly than values.
@@ -183,20 +182,20 @@ class _Divergence(NamedTuple):
     """Some vocabulary entries of each row (all float64): the log of their unnormalised mass under p and under q, and
     the divergence of the two distributions over them."""
 
-    p: torch.Tensor
-    q: torch.Tensor
-    divergence: torch.Tensor
+    p: Tensor
+    q: Tensor
+    divergence: Tensor
 
 
 def sourced_values(
     head: Head,
-    states: torch.Tensor,
-    sourceless: torch.Tensor,
-    paired: torch.Tensor,
-    others: torch.Tensor,
+    states: Tensor,
+    sourceless: Tensor,
+    paired: Tensor,
+    others: Tensor,
     mask_id: int,
     eos_id: int,
-) -> tuple[SlotValues, torch.Tensor]:
+) -> tuple[SlotValues, Tensor]:
     """What ``head`` says of each row of ``states`` (rows, width), and its SIG, the mask token being in no distribution.
 
     ``paired`` are the places of the rows that are compared, and ``others`` the other ones, both ascending;
@@ -214,9 +213,7 @@ def sourced_values(
     return SlotValues(*joined), torch.cat([sig, torch.full_like(rest.entropy, torch.nan)])[place]
 
 
-def _sourced(
-    head: Head, states: torch.Tensor, sourceless: torch.Tensor, mask_id: int, eos_id: int
-) -> tuple[torch.Tensor, ...]:
+def _sourced(head: Head, states: Tensor, sourceless: Tensor, mask_id: int, eos_id: int) -> tuple[Tensor, ...]:
     """The columns of SlotValues and the SIG, from one product of the head with each of the two."""
     parts, divergences = [], []
     for (first, own), (_, other) in zip(head.blocks(states), head.blocks(sourceless), strict=True):
@@ -226,14 +223,14 @@ def _sourced(
     return (*finish(functools.reduce(merge, parts)), sig)
 
 
-def _part_by_part(p: torch.Tensor, q: torch.Tensor, mask: int) -> _Divergence:
+def _part_by_part(p: Tensor, q: Tensor, mask: int) -> _Divergence:
     """:func:`_divergence_part` of a few rows at a time, whose float64 terms fit a CPU's cache, or a GPU's memory."""
     pieces = -(-len(p) // _ROWS[p.device.type])
     parts = [_divergence_part(*pair, mask) for pair in zip(p.tensor_split(pieces), q.tensor_split(pieces), strict=True)]
     return _Divergence(*map(torch.cat, zip(*parts, strict=True)))
 
 
-def _divergence_part(p: torch.Tensor, q: torch.Tensor, mask: int) -> _Divergence:
+def _divergence_part(p: Tensor, q: Tensor, mask: int) -> _Divergence:
     """Compare two rows of logits (rows, entries) without column ``mask``, where it is among these."""
     p, q = p.double(), q.double()
     if 0 <= mask < p.shape[1]:
@@ -242,7 +239,7 @@ def _divergence_part(p: torch.Tensor, q: torch.Tensor, mask: int) -> _Divergence
     return _Divergence(mass.squeeze(-1), other.squeeze(-1), _terms(p - mass, q - other).sum(-1))
 
 
-def _terms(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+def _terms(p: Tensor, q: Tensor) -> Tensor:
     """p d + q - p from log p and log q, without cancellation or overflow: the larger of p and q times a function of |d|
     that is exact to the second order."""
     d = p - q

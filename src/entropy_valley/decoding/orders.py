@@ -22,7 +22,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.settings import RandomSeed, Section, Share
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
 
     from entropy_valley.decoding.batch import Slots
 
@@ -47,7 +47,7 @@ class Order(Section):
         return False
 
     @abstractmethod
-    def scores(self, slots: Slots) -> torch.Tensor:
+    def scores(self, slots: Slots) -> Tensor:
         """One number per masked slot."""
 
 
@@ -95,7 +95,7 @@ class MinimumEntropy(Order):
     order: Literal["med"] = "med"
     label: ClassVar[str] = "MED"
 
-    def scores(self, slots: Slots) -> torch.Tensor:
+    def scores(self, slots: Slots) -> Tensor:
         return slots.values.entropy
 
 
@@ -105,7 +105,7 @@ class SigFirst(SourceGuided):
     order: Literal["sig_first"] = "sig_first"
     label: ClassVar[str] = "SIG-first"
 
-    def scores(self, slots: Slots) -> torch.Tensor:
+    def scores(self, slots: Slots) -> Tensor:
         return -slots.sig
 
 
@@ -115,7 +115,7 @@ class ReverseSig(SourceGuided):
     order: Literal["reverse_sig"] = "reverse_sig"
     label: ClassVar[str] = "Reverse-SIG"
 
-    def scores(self, slots: Slots) -> torch.Tensor:
+    def scores(self, slots: Slots) -> Tensor:
         return slots.sig
 
 
@@ -135,7 +135,7 @@ class Hybrid(SourceGuided):
     def needs_sourceless(self, step: int, steps: int) -> bool:
         return step >= self._by_entropy(steps, 0)
 
-    def scores(self, slots: Slots) -> torch.Tensor:
+    def scores(self, slots: Slots) -> Tensor:
         (bounds,) = slots.on_device([self._by_entropy(len(canvas.counts), canvas.budget) for canvas in slots.canvases])
         by_entropy = (slots.step < bounds)[slots.canvas]
         return slots.values.entropy.where(by_entropy, -slots.sig)
@@ -162,7 +162,7 @@ class EntropyWeightedSig(SourceGuided):
     label: ClassVar[str] = "Entropy-weighted SIG"
     in_time: ClassVar[bool] = True  # with a distractor it looks at T
 
-    def scores(self, slots: Slots) -> torch.Tensor:
+    def scores(self, slots: Slots) -> Tensor:
         sig, entropy = slots.sig, slots.values.entropy
         if not self.looks_at_distractor:
             return -sig * (-entropy).exp()
@@ -173,18 +173,18 @@ class EntropyWeightedSig(SourceGuided):
         return -(share * _over(sig, _largest(slots, sig)) + (1 - share) * certain)
 
 
-def _largest(slots: Slots, numbers: torch.Tensor) -> torch.Tensor:
+def _largest(slots: Slots, numbers: Tensor) -> Tensor:
     """For each slot the largest number of its canvas."""
     unset = numbers.new_full((len(slots.canvases),), -math.inf)
     return unset.scatter_reduce(0, slots.canvas, numbers, "amax")[slots.canvas]
 
 
-def _over(numbers: torch.Tensor, most: torch.Tensor) -> torch.Tensor:
+def _over(numbers: Tensor, most: Tensor) -> Tensor:
     """Numbers divided by the largest; 0 where that is 0."""
     return (numbers / most).where(most > 0, 0.0)
 
 
-def moments(slots: Slots) -> torch.Tensor:
+def moments(slots: Slots) -> Tensor:
     """t / (T - 1) of each canvas's step: 0 at the first of the T steps, 1 at the last.
 
     t is the step, from 0, at which floors reveal: of the n steps that reveal anything, the k-th is at ⌈T (k + 1) / n⌉ -
@@ -202,7 +202,7 @@ class LeftToRight(Order):
     order: Literal["left_to_right"] = "left_to_right"
     label: ClassVar[str] = "Strict L2R"
 
-    def scores(self, slots: Slots) -> torch.Tensor:
+    def scores(self, slots: Slots) -> Tensor:
         return slots.position.double()
 
 
@@ -220,7 +220,7 @@ class Blocks(Order):
         "entropy", description="the lowest entropy of a slot, or the largest probability of its most probable token"
     )
 
-    def scores(self, slots: Slots) -> torch.Tensor:
+    def scores(self, slots: Slots) -> Tensor:
         block = (slots.position // self.block_length).double()
         ahead = block + _largest(slots, -block)  # blocks behind the first unfinished one: 0 in that
         score = slots.values.entropy if self.by == "entropy" else -slots.values.logprob
@@ -238,7 +238,7 @@ class OracleAnchor(Order):
     label: ClassVar[str] = "Oracle anchors, then MED"
     anchored: ClassVar[bool] = True
 
-    def scores(self, slots: Slots) -> torch.Tensor:
+    def scores(self, slots: Slots) -> Tensor:
         flags = []
         for canvas in slots.canvases:
             anchors = canvas.anchors or ()
@@ -258,7 +258,7 @@ class Random(Order):
     label: ClassVar[str] = "Random"
     seed: RandomSeed = Field(1, description="of the permutations")
 
-    def scores(self, slots: Slots) -> torch.Tensor:
+    def scores(self, slots: Slots) -> Tensor:
         return slots.of_all([_drawn(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases])
 
 
@@ -289,7 +289,7 @@ ORDERS: dict[str, type[Order]] = {
 }
 
 
-def scored(order: Order | None, slots: Slots) -> torch.Tensor:
+def scored(order: Order | None, slots: Slots) -> Tensor:
     """What an order says of each slot. Raises InputError where a user's own does not return one number a slot;
     :func:`not_a_number` is for NaN."""
     if order is None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from entropy_valley.decoding.orders import priorities, reveal_counts
 from entropy_valley.model.load import stock_model
@@ -77,9 +78,7 @@ def read(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int]) -> tu
     return torch.special.entr(probability).sum(-1).tolist(), probability.argmax(-1).tolist()
 
 
-def slot_logits(
-    backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int], mask_token: bool = False
-) -> torch.Tensor:
+def slot_logits(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int], mask_token: bool = False) -> Tensor:
     """Float64 logits (slots, vocabulary). Those of ids that are no tokens are -inf, and so is the mask token's unless
     that may be revealed."""
     ids, prefix = torch.tensor([[*prompt, *tokens]], device=backbone.device), backbone.prefix(len(prompt))
@@ -98,7 +97,7 @@ def slot_logits(
 _STOCK: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by our model: made once
 
 
-def stock_logits(backbone: Backbone, **given: Any) -> torch.Tensor:
+def stock_logits(backbone: Backbone, **given: Any) -> Tensor:
     """Float32 logits (rows, vocabulary) of the stock forward over what it is ``given``, with eager attention."""
     if backbone.model not in _STOCK:
         _STOCK[backbone.model] = stock_model(backbone.family, backbone.model)
@@ -114,58 +113,58 @@ class Step:
     those without the source, and the step, from 0, of the ``steps`` that reveal anything."""
 
     prompt: Sequence[int]
-    logits: torch.Tensor
-    without_source: Callable[[], torch.Tensor]
+    logits: Tensor
+    without_source: Callable[[], Tensor]
     step: int
     steps: int
 
-    def entropy(self) -> torch.Tensor:
+    def entropy(self) -> Tensor:
         return torch.special.entr(self.logits.softmax(-1)).sum(-1)
 
-    def sig(self) -> torch.Tensor:
+    def sig(self) -> Tensor:
         """KL of the two distributions as it is defined; 0 log 0 is 0."""
         p, q = self.logits.log_softmax(-1), self.without_source().log_softmax(-1)
         return (p.exp() * (p - q)).nansum(-1)
 
 
-Rank = Callable[[Step], torch.Tensor]  # a function below, its settings given
+Rank = Callable[[Step], Tensor]  # a function below, its settings given
 
 
-def med(step: Step) -> torch.Tensor:
+def med(step: Step) -> Tensor:
     return step.entropy()
 
 
-def sig_first(step: Step) -> torch.Tensor:
+def sig_first(step: Step) -> Tensor:
     return -step.sig()
 
 
-def reverse_sig(step: Step) -> torch.Tensor:
+def reverse_sig(step: Step) -> Tensor:
     return step.sig()
 
 
-def entropy_weighted_sig(step: Step) -> torch.Tensor:
+def entropy_weighted_sig(step: Step) -> Tensor:
     return -step.sig() / step.entropy().exp()
 
 
-def hybrid(step: Step, p: float) -> torch.Tensor:
+def hybrid(step: Step, p: float) -> Tensor:
     """``p`` times the steps must be exact in binary, or no integer."""
     return step.entropy() if step.step < int(p * step.steps) else -step.sig()
 
 
-def left_to_right(step: Step) -> torch.Tensor:
+def left_to_right(step: Step) -> Tensor:
     return torch.arange(len(step.logits))
 
 
-def blocks(step: Step, block_length: int = 32, by: str = "entropy") -> torch.Tensor:
+def blocks(step: Step, block_length: int = 32, by: str = "entropy") -> Tensor:
     sure = step.entropy() if by == "entropy" else -step.logits.log_softmax(-1).max(-1).values
     return 1000 * (torch.arange(len(step.logits)) // block_length) + sure
 
 
-def random(step: Step, seed: int = 1) -> torch.Tensor:
+def random(step: Step, seed: int = 1) -> Tensor:
     return torch.tensor(priorities(seed, step.prompt, len(step.logits)))
 
 
-RANKS: dict[str, Callable[..., torch.Tensor]] = {
+RANKS: dict[str, Callable[..., Tensor]] = {
     rank.__name__: rank
     for rank in (med, sig_first, reverse_sig, entropy_weighted_sig, hybrid, left_to_right, blocks, random)
 }

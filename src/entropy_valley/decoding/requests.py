@@ -7,9 +7,10 @@ sentences. :class:`Denoising` makes those that fill a canvas, by a reveal order 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -23,8 +24,8 @@ from entropy_valley.decoding.canvas import (
     Canvas,
     Decoded,
     FinishedText,
+    Ids,
     ProbeResult,
-    Result,
     Reuse,
 )
 from entropy_valley.decoding.orders import ORDERS, Order, floors, reveal_counts, sourceless_steps
@@ -37,7 +38,7 @@ from entropy_valley.decoding.variable_length import (
 )
 from entropy_valley.errors import InputError
 from entropy_valley.revisions import SOURCE_GUIDED
-from entropy_valley.settings import MOST_STEPS, Section
+from entropy_valley.settings import MOST_STEPS, JsonObject, Section
 
 if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone
@@ -45,22 +46,21 @@ if TYPE_CHECKING:
 # It is sent the Decoded of a canvas with counts, the ProbeResult of another, and the log-probabilities of a text.
 Canvases = Generator[Canvas | FinishedText, Any, Any]
 
+Stored = Callable[["Request"], Any]  # another request's result where the store has it, else None
+
 
 class Request(Protocol):
     """What is asked of the model about one canvas. ``result``: the class of the answer."""
 
-    result: ClassVar[type[Result]]
+    result: ClassVar[type]
 
     @property
     def key(self) -> list[Any]:
         """What the result is of, in the store; its kind first."""
         ...
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
-        """Yield what the engine is to run, one canvas after the other, and return the result.
-
-        ``stored`` gives another request's result where the store has it, else None.
-        """
+    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
+        """Yield what the engine is to run, one canvas after the other, and return the result."""
         ...
 
 
@@ -73,9 +73,9 @@ class Probe:
 
     result: ClassVar[type] = ProbeResult
 
-    prompt: Sequence[int]
+    prompt: Ids
     length: int
-    sourceless: Sequence[int] | None = None
+    sourceless: Ids | None = None
     reuse: Reuse = NO_REUSE
 
     @property
@@ -83,7 +83,7 @@ class Probe:
         kind, sourceless = ("probe", []) if self.sourceless is None else ("sig", [list(self.sourceless)])
         return [kind, list(self.prompt), *sourceless, self.length, *self.reuse.key]
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
         return (yield Canvas(self.prompt, self.length, sourceless=self.sourceless, reuse=self.reuse))
 
 
@@ -103,7 +103,7 @@ class Draft:
 
     result: ClassVar[type] = ProbeResult
 
-    prompt: Sequence[int]
+    prompt: Ids
     length: int
     steps: int
 
@@ -111,7 +111,7 @@ class Draft:
     def key(self) -> list[Any]:
         return ["draft", list(self.prompt), self.length, self.steps]
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
         mask, hidden = backbone.mask_id, list(range(self.length))
         tokens, seen = [mask] * self.length, [(mask, 0.0, 0.0, 0.0)] * self.length
         reading, counts = stored(Probe(self.prompt, self.length)), floors(self.length, self.steps + 1)
@@ -134,7 +134,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Score(Result):
+class Score:
     """Mean log-probability of a finished text's tokens and its first EOS (nats, six decimals)."""
 
     logprob: float
@@ -149,15 +149,15 @@ class Finished:
 
     result: ClassVar[type] = Score
 
-    prompt: Sequence[int]
-    text: Sequence[int]
+    prompt: Ids
+    text: Ids
     length: int
 
     @property
     def key(self) -> list[Any]:
         return ["finished", list(self.prompt), list(self.text), self.length]
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
         tokens = [*self.text, *[backbone.eos_id] * self.length][: self.length]
         logprobs = yield FinishedText(self.prompt, tokens)
         scored = min(len(self.text) + 1, self.length)
@@ -178,8 +178,8 @@ class FixedLength:
 
     canvas: Canvas
     order: str
-    settings: Mapping[str, Any]
-    distractor: Sequence[int] | None = None
+    settings: JsonObject
+    distractor: Ids | None = None
 
     @property
     def key(self) -> list[Any]:
@@ -193,7 +193,7 @@ class FixedLength:
         denoised = [list(canvas.prompt), compared, canvas.length, list(canvas.counts), *canvas.reuse.key]
         return ["decode", *denoised, self.order, dict(self.settings)]
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
         if self.canvas.reuse.refresh:
             return (yield self.canvas)
         start = self.canvas.start or stored(Probe(self.canvas.prompt, self.canvas.length))
@@ -216,11 +216,11 @@ class VariableLength:
     result: ClassVar[type] = DecodedVariableLength
 
     decoder: VariableLengthDecoder
-    prompt: Sequence[int]
+    prompt: Ids
     length: int
     most: int
     name: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
     start: ProbeResult | None = None
     sentence: object = None
 
@@ -228,7 +228,7 @@ class VariableLength:
     def key(self) -> list[Any]:
         return ["filling", list(self.prompt), self.length, self.name, dict(self.settings)]
 
-    def canvases(self, backbone: Backbone, stored: Callable[[Request], Any]) -> Canvases:
+    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
         slots = self.decoder.first(self.length, backbone.eos_id, self.most)
         passes = run = rows = 0
         reading = None
@@ -262,7 +262,7 @@ class VariableLength:
 KNOWN: dict[str, type[Section]] = {**ORDERS, **VARIABLE_LENGTH}
 
 
-def make_denoiser(name: str, settings: Mapping[str, Any] | None = None) -> Order | VariableLengthDecoder:
+def make_denoiser(name: str, settings: JsonObject | None = None) -> Order | VariableLengthDecoder:
     """The reveal order or variable-length decoder that ``name`` says, built with ``settings`` as keyword arguments;
     raises InputError where it is neither."""
     denoiser = plugins.make("reveal order", KNOWN, name, settings or {})
@@ -272,7 +272,7 @@ def make_denoiser(name: str, settings: Mapping[str, Any] | None = None) -> Order
     return denoiser
 
 
-def reveals_masks(spec: Mapping[str, Any]) -> bool:
+def reveals_masks(spec: JsonObject) -> bool:
     """Whether the mask token is in all distributions of a job, so that it may be revealed (`decoding.mask_token`)."""
     return spec.get("mask_token", "never") != "never"
 
@@ -286,7 +286,7 @@ class Denoising:
     """
 
     name: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
     order: Order | None = None
     steps: int = 0
     schedule: str = ""
@@ -299,7 +299,7 @@ class Denoising:
         name: str,
         steps: int,
         schedule: str,
-        settings: Mapping[str, Any] | None = None,
+        settings: JsonObject | None = None,
         mask_token: bool = False,
     ) -> Self:
         """What ``name`` says, one of ours or ``module:Class``; raises InputError where that is neither of the two, for
@@ -314,7 +314,7 @@ class Denoising:
         return cls(name, settings or {}, denoiser, steps, schedule, mask_token=mask_token)
 
     @classmethod
-    def of(cls, spec: Mapping[str, Any]) -> Self:
+    def of(cls, spec: JsonObject) -> Self:
         """What a decoding job's spec says."""
         return cls.named(spec["order"], spec["steps"], spec["schedule"], spec["order_settings"], reveals_masks(spec))
 
@@ -328,43 +328,26 @@ class Denoising:
         return [length - before for before in revealed]
 
     def request(
-        self,
-        prompt: Sequence[int],
-        sourceless: Sequence[int] | None,
-        length: int,
-        room: int,
-        start: ProbeResult | None = None,
-        *,
-        distractor: Sequence[int] | None = None,
-        sigs: Sequence[float] = (),
-        anchors: Sequence[int] | None = None,
-        sentence: object = None,
-        cache: CachePolicy = NO_CACHE,
+        self, canvas: Canvas, room: int, distractor: Ids | None = None, cache: CachePolicy = NO_CACHE
     ) -> FixedLength | VariableLength:
-        """What is asked of the engine for ``length`` masks behind a prompt that leaves ``room`` slots of the context.
+        """What is asked of the engine for a canvas of masks, whose prompt leaves ``room`` slots of the context.
 
-        ``distractor`` and the ``sigs`` against it are for an order that :attr:`looks_at_distractor`, and ``anchors``
-        for one that wants them. ``cache``: of prompts, which a variable-length decoder does not use. The other
-        arguments are those of :class:`.Canvas`.
+        The ``canvas`` has all that is known of its sentence. ``distractor`` is the prompt that its SIGs were compared
+        with. ``cache``: of prompts, which a variable-length decoder does not use.
         """
         if decoder := self.variable_length:
-            most = min(decoder.cap, room)
-            return VariableLength(decoder, prompt, length, most, self.name, self.settings, start, sentence)
-        counts, reuse = self.counts(length), self.reuse(length, cache)
-        in_time = self.looks_at_distractor and self.order is not None and self.order.in_time
-        canvas = Canvas(
-            prompt,
-            length,
-            counts,
-            start=None if reuse.refresh else start,
-            sourceless=sourceless if sourceless_steps(self.order, len(counts)) else None,
-            sigs=sigs,
-            anchors=anchors,
-            budget=self.steps if in_time else 0,
-            sentence=sentence,
+            about = self.name, self.settings, canvas.start, canvas.sentence
+            return VariableLength(decoder, canvas.prompt, canvas.length, min(decoder.cap, room), *about)
+        counts, reuse = self.counts(canvas.length), self.reuse(canvas.length, cache)
+        asked = dataclasses.replace(
+            canvas,
+            counts=counts,
+            start=None if reuse.refresh else canvas.start,
+            sourceless=canvas.sourceless if sourceless_steps(self.order, len(counts)) else None,
+            budget=self.steps if self.looks_at_distractor and self.order and self.order.in_time else 0,
             reuse=reuse,
         )
-        return FixedLength(canvas, self.name, self.settings, distractor)
+        return FixedLength(asked, self.name, self.settings, distractor)
 
     def reuse(self, length: int, cache: CachePolicy) -> Reuse:
         """Which passes over a canvas of so many slots compute its prompt."""
@@ -375,15 +358,10 @@ class Denoising:
         """Whether a user has written it."""
         return plugins.is_own(self.order or self.variable_length)
 
-    @property
+    @functools.cached_property
     def looks_at_distractor(self) -> bool:
         """Whether its order wants the SIG against a distractor."""
         return self.order is not None and self.order.looks_at_distractor
-
-    @property
-    def looks_at_anchors(self) -> bool:
-        """Whether its order wants the slots that a gold alignment ties to the source."""
-        return self.order is not None and self.order.anchored
 
     @property
     def calls(self) -> int:

@@ -46,7 +46,7 @@ class Memo:
     def get(self, request: Request) -> Any | None:
         """The stored result, None if there is none."""
         value = self.store.get(self.key(request))
-        return None if value is None else request.result.from_json(value)
+        return None if value is None else request.result(**value)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,20 @@ class Runner:
 
         ``order`` is the reveal order of all canvases that are denoised by one.
         """
-        return _Stream(self, works).results(order)
+        stream = _Stream(self.ledger, self.memo, deque(_Piece(name, work) for name, work in works))
+        # Without a model first: a job that finds all in the store never loads one.
+        yield from stream.go_on()
+        if not stream.new:
+            return
+        total, engine = len(stream.new), self.engine()
+        stream.engine, stream.queue = engine, Queue(shared=engine.prompts.are_shared)
+        shown = progress(total=total, description=self.bar, unit="result") if self.bar else contextlib.nullcontext()
+        with shown as stream.bar:
+            yield from stream.go_on()
+            # The queue grows meanwhile: a result may let a sentence ask for more, which joins the next pass.
+            for computation, result in engine.run(stream.queue, order):
+                stream.compute(computation, result)
+                yield from stream.go_on()
 
     def answers(self, requests: Sequence[Request]) -> list[Any]:
         """The result of each request."""
@@ -75,7 +88,7 @@ class Runner:
         def work() -> Work:
             return (yield requests)
 
-        ((_, results),) = self.run([(None, work())])
+        ((_, results),) = self.run([(None, work())])  # one piece of work that asks once
         return results
 
 
@@ -100,85 +113,80 @@ class _Computation:
     canvases: Canvases = field(init=False)
 
 
+@dataclass
 class _Stream:
-    def __init__(self, runner: Runner, works: Iterable[tuple[Any, Work]]) -> None:
-        self._ledger, self._memo, self._runner = runner.ledger, runner.memo, runner
-        self._ready = deque(_Piece(name, work) for name, work in works)  # pieces whose results are all there
-        self._new: deque[_Computation] = deque()
-        self._pending: dict[str, _Computation] = {}
-        self._bar = None
+    """Pieces of work on their way: those whose results are all ``ready``, and the ``new`` computations that they wait
+    for. The canvases of a computation go into the ``queue`` one after the other, as soon as there is an engine."""
 
-    def results(self, order: Order | None) -> Iterator[tuple[Any, Any]]:
-        yield from self._go_on()
-        if not self._new:
-            return
-        bar, total = self._runner.bar, len(self._new)
-        engine = self._runner.engine()
-        self._queue = Queue(by_prompt=engine.prompts.are_shared)
-        with progress(total=total, description=bar, unit="result") if bar else contextlib.nullcontext() as self._bar:
-            yield from self._go_on(engine)
-            for computation, result in engine.run(self._queue, order):
-                self._compute(engine, computation, result)
-                yield from self._go_on(engine)
+    ledger: Ledger
+    memo: Memo | None
+    ready: deque[_Piece]
+    new: deque[_Computation] = field(default_factory=deque)
+    pending: dict[str, _Computation] = field(default_factory=dict)
+    engine: Engine | None = None
+    queue: Queue = field(default_factory=Queue)
+    bar: Any = None
 
-    def _go_on(self, engine: Engine | None = None) -> Iterator[tuple[Any, Any]]:
+    def go_on(self) -> Iterator[tuple[Any, Any]]:
         """Go on with all work as far as results are there, and start what must be computed, if there is an engine."""
         while True:
-            if self._ready:
-                yield from self._resume(self._ready.popleft())
-            elif self._new and engine:
-                computation = self._new.popleft()
-                computation.canvases = computation.request.canvases(engine.backbone, self._stored)
-                self._compute(engine, computation, None)
+            # Sentences first: what they ask for may be in the store, or be shared with another sentence.
+            if self.ready:
+                piece = self.ready.popleft()
+                try:
+                    requests = piece.work.send(piece.results)
+                except StopIteration as done:
+                    yield piece.name, done.value
+                else:
+                    self._ask(piece, requests)
+            elif self.new and self.engine:
+                computation = self.new.popleft()
+                computation.canvases = computation.request.canvases(self.engine.backbone, self._stored)
+                self.compute(computation, None)
             else:
                 return
 
-    def _resume(self, piece: _Piece) -> Iterator[tuple[Any, Any]]:
-        """Send a piece of work its results, and see what it asks for next: from the store, from a computation that
-        runs already, or from a new one."""
-        try:
-            requests = piece.work.send(piece.results)
-        except StopIteration as done:
-            yield piece.name, done.value
-            return
-        piece.results, piece.missing, new = [None] * len(requests), len(requests), 0
+    def _ask(self, piece: _Piece, requests: Sequence[Request]) -> None:
+        """Let a piece wait for results: from the store, from a computation that runs already, or from a new one."""
+        piece.results, piece.missing, before = [None] * len(requests), len(requests), len(self.new)
         for place, request in enumerate(requests):
             if (stored := self._stored(request)) is not None:
                 self._answer(piece, place, stored)
                 continue
-            key = self._memo.key(request) if self._memo else ""
-            computation = self._pending.get(key)
+            # Without a store nothing is shared: each request is computed, as a benchmark of it wants.
+            key = self.memo.key(request) if self.memo else ""
+            computation = self.pending.get(key)
             if computation is None:
                 computation = _Computation(request, key)
-                self._new.append(computation)
-                new += 1
-                if self._memo:
-                    self._pending[key] = computation
-                if self._bar is not None:
-                    self._bar.total += 1
+                self.new.append(computation)
+                if self.memo:
+                    self.pending[key] = computation
+                if self.bar is not None:  # its total was taken before this was asked for
+                    self.bar.total += 1
             computation.waiting.append((piece, place))
-        self._ledger.count(requested=len(requests), computed=new)
-        if not requests:
-            self._ready.append(piece)
+        self.ledger.update(requested=len(requests), computed=len(self.new) - before)
+        if not requests:  # nothing will answer it
+            self.ready.append(piece)
 
     def _stored(self, request: Request) -> Any | None:
-        return self._memo.get(request) if self._memo else None
+        return self.memo.get(request) if self.memo else None
 
-    def _compute(self, engine: Engine, computation: _Computation, result: Any) -> None:
+    def compute(self, computation: _Computation, result: Any) -> None:
         """Put the next canvas of a computation into the queue; after the last one store its result and hand it out."""
         try:
             canvas = computation.canvases.send(result)
+            # A finished text has a pass of its own, at once: it waits for no company.
             while isinstance(canvas, FinishedText):
-                canvas = computation.canvases.send(engine.score(canvas))
-            self._queue.put(computation, canvas)
+                canvas = computation.canvases.send(self.engine.score(canvas))  # type: ignore[union-attr]
+            self.queue.put(computation, canvas)
             return
         except StopIteration as done:
             final = done.value
-        if self._memo:
-            self._memo.store.put(computation.key, final.to_json())
-            del self._pending[computation.key]
-        if self._bar is not None:
-            self._bar.update()
+        if self.memo:  # at once: after a kill nothing that is finished is lost
+            self.memo.store.put(computation.key, vars(final))
+            del self.pending[computation.key]
+        if self.bar is not None:
+            self.bar.update()
         for piece, place in computation.waiting:
             self._answer(piece, place, final)
 
@@ -186,4 +194,4 @@ class _Stream:
         piece.results[place] = result
         piece.missing -= 1
         if not piece.missing:
-            self._ready.append(piece)
+            self.ready.append(piece)

@@ -23,10 +23,12 @@ from entropy_valley import plugins
 from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics, confidence_curve
-from entropy_valley.settings import PerDirection, Printed, Ratios, Section
+from entropy_valley.settings import JsonObject, PerDirection, Printed, Ratios, Section
 
 if TYPE_CHECKING:
     from entropy_valley.model.prompt import Prompt
+
+Probes = Mapping[int, ProbeResult]  # by the slots of the all-mask canvas that was read
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Example:
     proposed for it, and the slots of its reference with the EOS."""
 
     sentence: Sentence
-    probes: Mapping[int, ProbeResult]
+    probes: Probes
     length: int
 
 
@@ -105,11 +107,11 @@ class LengthMethod(Section):
     short: Printed[str | None] = Field(default=None, description="the same where there is little room")
 
     @abstractmethod
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Probes) -> Iterable[int]:
         """Lengths whose all-mask canvas is to be probed. No length is probed twice."""
 
     @abstractmethod
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         """The canvas length, from the sentence and its probes."""
 
 
@@ -119,7 +121,7 @@ class Learning(LengthMethod):
     learns: ClassVar[bool] = True
 
     @abstractmethod
-    def learn(self, examples: Sequence[Example]) -> tuple[Self, Mapping[str, Any]]:
+    def learn(self, examples: Sequence[Example]) -> tuple[Self, JsonObject]:
         """A copy that has learned from development pairs, and what the header of the translations says of it."""
 
 
@@ -129,7 +131,7 @@ class Unprobed:
     sees_reference: ClassVar[bool] = False
     probes: ClassVar[bool] = False
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Probes) -> Iterable[int]:
         return ()
 
 
@@ -173,7 +175,7 @@ class OnGrid(OnRatios):
         None, description="candidate lengths in slots, that of the EOS included, whatever the source"
     )
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Probes) -> Iterable[int]:
         return self.lengths or {self.slots(ratio, sentence) for ratio in self.ratios or ()}
 
 
@@ -226,7 +228,7 @@ PARTS = ("sees_reference", "propose", "choose")  # what every method has
 FITTED = ("uses_statistics", "learns", "uses_length_head")  # what a method declares that is fitted to a run's pairs
 
 
-def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatistics | None = None) -> LengthMethod:
+def make_method(name: str, settings: JsonObject, statistics: LengthStatistics | None = None) -> LengthMethod:
     """A length method from its settings for one direction. If they have the key ``method``, it names the class.
 
     ``statistics`` are passed on if the class uses them. Without them such a method can be made, but not used. Raises
@@ -238,7 +240,7 @@ def make_method(name: str, settings: Mapping[str, Any], statistics: LengthStatis
     return plugins.make("length method", LENGTH_METHODS, settings.get("method", name), keywords, PARTS)
 
 
-def find_method(name: str, settings: Mapping[str, Any]) -> type:
+def find_method(name: str, settings: JsonObject) -> type:
     """The class of a length method; raises InputError where its name is unknown."""
     return plugins.find("length method", LENGTH_METHODS, settings.get("method", name))
 
@@ -316,9 +318,7 @@ def declared(method: LengthMethod | type, name: str) -> Any:
     return getattr(method, name, getattr(LengthMethod, name))
 
 
-def canvas_row(
-    choice: Choice, sentence: Sentence, probes: Mapping[int, ProbeResult], passes: int = 1
-) -> dict[str, Any]:
+def canvas_row(choice: Choice, sentence: Sentence, probes: Probes, passes: int = 1) -> dict[str, Any]:
     """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``apart`` and ``contenders``.
 
     ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the chosen

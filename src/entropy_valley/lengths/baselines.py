@@ -11,7 +11,7 @@ import itertools
 import math
 import random
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import ClassVar, Literal
 
@@ -27,6 +27,7 @@ from entropy_valley.lengths.base import (
     LengthMethod,
     OnGrid,
     OnRatios,
+    Probes,
     Sentence,
     Unprobed,
     candidate_length,
@@ -45,7 +46,7 @@ class Ratio(Unprobed, LengthMethod):
     )
     exact: bool | None = EXACT
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         exact = self.exact is not False
         return Choice(candidate_length(self.ratios, sentence.source_tokens, self.reserve_eos_slot, exact))
 
@@ -56,7 +57,7 @@ class FixedLength(Unprobed, LengthMethod):
     method: Literal["fixed"] = "fixed"
     slots: PositiveInt = Field(64, description="of the canvas; the backbone's context may leave fewer")
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         return Choice(self.slots if sentence.room is None else max(1, min(self.slots, sentence.room)))
 
 
@@ -69,7 +70,7 @@ class Oracle(Unprobed, LengthMethod):
     sees_reference: ClassVar[bool] = True
     offset: int | None = Field(None, description="slots more than the reference's length")
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         length = sentence.reference_slots
         return Choice(max(SHORTEST, length + self.offset) if self.offset else length)
 
@@ -80,7 +81,7 @@ class OracleOnGrid(Unprobed, OnGrid):
     method: Literal["oracle_on_grid"] = "oracle_on_grid"
     sees_reference: ClassVar[bool] = True
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         return _nearest_to_reference(OnGrid.propose(self, sentence, probes), sentence)
 
 
@@ -90,7 +91,7 @@ class OracleOnLine(Unprobed, OnLine):
     method: Literal["oracle_on_line"] = "oracle_on_line"
     sees_reference: ClassVar[bool] = True
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         return _nearest_to_reference(OnLine.propose(self, sentence, probes), sentence)
 
 
@@ -110,7 +111,7 @@ class EosProbe(OnGrid):
 
     method: Literal["eos_probe"] = "eos_probe"
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         return Choice.lowest({length: -round(reading.eos_logprobs[-1], 6) for length, reading in probes.items()})
 
 
@@ -121,7 +122,7 @@ class ExpectedLength(Unprobed, Fitted):
 
     method: Literal["length_line"] = "length_line"
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         return Choice(max(SHORTEST, round(self.line.expected(sentence.source_tokens))))
 
 
@@ -141,7 +142,7 @@ class LikeliestLengths(Unprobed, LengthMethod):
     gives_probabilities: ClassVar[bool] = True
     beam: PositiveInt = Field(1, le=32, description="how many of the likeliest are decoded")
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         predicted = sentence.predicted
         if predicted is None:
             raise InputError("length_head", "has no predictions", "Give the translator a length head.")
@@ -168,7 +169,7 @@ class Neighbours(OnGrid):
         "in the pass that revealed it",
     )
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         choice = valley(probes)
         lengths = range(max(SHORTEST, choice.length - self.radius), choice.length + self.radius + 1)
         return dataclasses.replace(choice, contenders=lengths, rescoring=self.rescoring == "final")
@@ -192,7 +193,7 @@ class LengthRegularisedStyle(OnGrid):
 
     method: Literal["lr_style"] = "lr_style"
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         logs = {length: math.log(length) for length in sorted(probes)}
         means = {length: math.fsum(probes[length].logprobs) / length for length in logs}
         slope = statistics.linear_regression(logs.values(), means.values()).slope if len(logs) > 1 else 0.0
@@ -218,10 +219,10 @@ class SmartCropStyle(OnRatios):
     stretch: CanvasRatio = Field(1.5, description="the canvas has this times the largest ratio")
     quantile: Share = Field(0.9, description="of the sentence's p(EOS); the first slot that reaches it ends the canvas")
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Probes) -> Iterable[int]:
         return (self.slots(round(max(self.ratios) * self.stretch, 6), sentence),)
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         (reading,) = probes.values()
         chances = [math.exp(logprob) for logprob in reading.eos_logprobs]
         threshold = quantile(chances, self.quantile)
@@ -256,10 +257,10 @@ class PartialUnmask(LengthMethod):
         """Those of the :class:`~entropy_valley.decoding.requests.Draft` that is read."""
         return self.steps
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Probes) -> Iterable[int]:
         return (candidate_length(self.ratio, sentence.source_tokens),)
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         ((length, reading),) = probes.items()
         chances = zip(reading.logprobs, reading.eos_logprobs, strict=True)
         return Choice(next((slot for slot, (best, eos) in enumerate(chances, 1) if eos >= best), length))
@@ -288,7 +289,7 @@ class CalibratedConfidence(Fitted):
     patience: PositiveInt = Field(2, description="a side stops after so many slots in a row without improvement")
     reach: PositiveInt = Field(32, description="most slots on a side")
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Probes) -> Iterable[int]:
         start = candidate_length(self.ratios, sentence.source_tokens)
         if start not in probes:
             return (start,)
@@ -303,7 +304,7 @@ class CalibratedConfidence(Fitted):
                 misses, best = (0, cost) if cost < best else (misses + 1, best)
         return ()
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         costs = {length: self._cost(reading) for length, reading in probes.items()}  # in the order of the climb
         return Choice(min(costs, key=costs.__getitem__), costs)
 
@@ -340,7 +341,7 @@ class Daedal(LengthMethod):
     step: PositiveInt = Field(8, description="slots that it grows by")
     cap: PositiveInt = Field(2048, description="most slots; the backbone's context may leave fewer")
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Probes) -> Iterable[int]:
         most = self.cap if sentence.room is None else min(self.cap, sentence.room)
         first = self.start or candidate_length(self.ratios, sentence.source_tokens)  # type: ignore[arg-type]  # ONE_OF
         length = min(first, most)
@@ -350,7 +351,7 @@ class Daedal(LengthMethod):
             length = min(length + self.step, most)
         return (length,)
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         return Choice(max(probes), {length: -self._confidence(reading) for length, reading in probes.items()})
 
     def _confidence(self, reading: ProbeResult) -> float:

@@ -19,7 +19,8 @@ from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import logit
-from entropy_valley.lengths.base import Choice, Example, Fitted, Learning, OnGrid, OnRatios, Sentence
+from entropy_valley.lengths.base import Choice, Example, Fitted, Learning, OnGrid, OnRatios, Probes, Sentence
+from entropy_valley.settings import JsonObject
 
 
 def mean_entropy(reading: ProbeResult) -> float:
@@ -62,7 +63,7 @@ CONSTANTS: dict[Feature, float] = {"entropy": 7.223, "z": -1.777, "z_squared": 0
 IMPOSSIBLE = 1e-300  # the least probability that has a logarithm to print
 
 
-def valley(probes: Mapping[int, ProbeResult], score: Callable[[ProbeResult], float] = mean_entropy) -> Choice:
+def valley(probes: Probes, score: Callable[[ProbeResult], float] = mean_entropy) -> Choice:
     """The length of the lowest score; the shorter one on a tie."""
     return Choice.lowest({length: score(reading) for length, reading in probes.items()})
 
@@ -81,7 +82,7 @@ class EntropyValley(OnGrid):
         "mean", description="of the entropies of the first L - 1 slots; length_normalised: mean / log L"
     )
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         return valley(probes, SCORES[self.score])
 
 
@@ -90,7 +91,7 @@ class OnLine(Fitted):
 
     candidates: PositiveInt = Field(5, description="lengths nearest to the length line")
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Probes) -> Iterable[int]:
         return nearest(self.line.expected(sentence.source_tokens), self.candidates)
 
 
@@ -109,7 +110,7 @@ class LineEntropyValley(OnLine):
     weight: float = Field(0.1, ge=0, allow_inf_nan=False, description="λ of mean entropy + λ·(z − shift)²/2")
     shift: float = Field(1.0, allow_inf_nan=False, description="of the prior's centre, in standard deviations")
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         scores = {}
         for length, reading in probes.items():
             z = self.line.z(length, sentence.source_tokens) - self.shift
@@ -129,13 +130,13 @@ class _WeighedReadings(OnLine):
 
     candidates: int = Field(5, ge=2, description="lengths that are probed")
 
-    def _choice(self, sentence: Sentence, probes: Mapping[int, ProbeResult], weights: Mapping[Any, float]) -> Choice:
+    def _choice(self, sentence: Sentence, probes: Probes, weights: Mapping[Any, float]) -> Choice:
         features = self._features(sentence, probes)
         shares = logit.probabilities([*features.values()], weights)
         scores = [round(-math.log(max(share, IMPOSSIBLE)), 6) + 0.0 for share in shares]  # + 0.0: no -0.0 in the rows
         return Choice.lowest(dict(zip(features, scores, strict=True)))
 
-    def _features(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> dict[int, dict[str, float]]:
+    def _features(self, sentence: Sentence, probes: Probes) -> dict[int, dict[str, float]]:
         """By length, ascending, the value of each feature."""
         features = {}
         for length, reading in sorted(probes.items()):
@@ -157,7 +158,7 @@ class WeighedEntropyValley(_WeighedReadings):
         CONSTANTS, min_length=1, description="the weight of each feature; one that is not named has none"
     )
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         return self._choice(sentence, probes, self.weights)
 
 
@@ -175,10 +176,10 @@ class FittedEntropyValley(_WeighedReadings, Learning):
     terms: list[Term] = Field([*TERMS], min_length=1, description="what is weighed")
     _weights: Mapping[str, float] | None = None
 
-    def learn(self, examples: Sequence[Example]) -> tuple[Self, Mapping[str, Any]]:
+    def learn(self, examples: Sequence[Example]) -> tuple[Self, JsonObject]:
         return self.fitted(self.observed(examples))
 
-    def fitted(self, choices: Sequence[logit.Observed]) -> tuple[Self, Mapping[str, Any]]:
+    def fitted(self, choices: Sequence[logit.Observed]) -> tuple[Self, JsonObject]:
         """As :meth:`learn`, from what is observed of pairs, of several runs perhaps."""
         kept, held_out = _kept_terms(choices, self.terms)
         learned = self.model_copy()
@@ -197,7 +198,7 @@ class FittedEntropyValley(_WeighedReadings, Learning):
             raise InputError("ev_fit", problem, "Give more pairs or more candidates.")
         return choices
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         if self._weights is None:
             raise InputError("ev_fit", "has learned nothing", "Call learn with development pairs before choose.")
         return self._choice(sentence, probes, self._weights)
@@ -253,7 +254,7 @@ class AdaptiveEntropyValley(OnRatios):
     method: Literal["adaptive_ev"] = "adaptive_ev"
     extensions: NonNegativeInt = Field(3, description="most ratio steps on a side")
 
-    def propose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Iterable[int]:
+    def propose(self, sentence: Sentence, probes: Probes) -> Iterable[int]:
         # Each round takes all steps again from the grid on: what was probed decides them as it did before, and only
         # the last step can be new.
         below, above = 0, 0
@@ -270,7 +271,7 @@ class AdaptiveEntropyValley(OnRatios):
                 return ()
             below, above = lower, upper
 
-    def choose(self, sentence: Sentence, probes: Mapping[int, ProbeResult]) -> Choice:
+    def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         return valley(probes)
 
     @cached_property

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from safetensors.torch import load, save
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from entropy_valley.decoding.canvas import SHORTEST
@@ -31,8 +32,8 @@ class LengthHead:
     """Weight (classes, width) and bias (classes,), float32; class c is a canvas of ``SHORTEST`` + c slots, and the last
     one stands for all longer ones too."""
 
-    weight: torch.Tensor
-    bias: torch.Tensor
+    weight: Tensor
+    bias: Tensor
 
     @classmethod
     def of(cls, weights: bytes, device: torch.device | str = "cpu") -> Self:
@@ -43,11 +44,11 @@ class LengthHead:
         """Its content as a ``.safetensors``."""
         return save({name: tensor.cpu().contiguous() for name, tensor in vars(self).items()})
 
-    def logprobs(self, states: torch.Tensor) -> torch.Tensor:
+    def logprobs(self, states: Tensor) -> Tensor:
         """Log-probability of each class, (sentences, classes) in float64, from mean states (sentences, width)."""
         return (states.to(self.weight) @ self.weight.T + self.bias).double().log_softmax(-1)
 
-    def likeliest(self, state: torch.Tensor, room: int) -> dict[int, float]:
+    def likeliest(self, state: Tensor, room: int) -> dict[int, float]:
         """The log-probabilities of the ``KEPT`` likeliest canvas lengths for one mean state (width,), six decimals.
 
         Likeliest first, the shorter one on a tie; none is longer than ``room``, unless the shortest canvas is.
@@ -59,7 +60,7 @@ class LengthHead:
 
 
 @torch.no_grad()
-def mean_states(engine: Engine, prompts: Sequence[Sequence[int]]) -> Iterator[tuple[int, torch.Tensor]]:
+def mean_states(engine: Engine, prompts: Sequence[Sequence[int]]) -> Iterator[tuple[int, Tensor]]:
     """(place, mean of the final-norm states over its tokens, (width,) in float32) of each prompt, the longest first.
 
     A prompt is a sequence by itself: no canvas, nothing of its neighbours. A pass has as many tokens as the engine's.
@@ -72,7 +73,7 @@ def mean_states(engine: Engine, prompts: Sequence[Sequence[int]]) -> Iterator[tu
         packed = pack([prompts[place] for place in places], model.device)
         with whole_sums() if fill else contextlib.nullcontext():
             states = model.hidden_states(packed, fill=fill).float()
-        engine.ledger.count(passes=1, tokens=len(states), padded=max(0, (fill or 0) - len(states)))
+        engine.ledger.update(passes=1, tokens=len(states), padded=max(0, (fill or 0) - len(states)))
         means = (part.mean(0) for part in states.split(packed.lengths))
         yield from zip(places, means, strict=True)
 
@@ -86,7 +87,7 @@ def predictions(
 
 
 def fit(
-    states: torch.Tensor,
+    states: Tensor,
     lengths: Sequence[int],
     *,
     longest: int,
@@ -118,7 +119,7 @@ def fit(
     return LengthHead(weight, (layer.bias - weight @ mean).detach())
 
 
-def report(head: LengthHead, states: torch.Tensor, lengths: Sequence[int]) -> dict[str, Any]:
+def report(head: LengthHead, states: Tensor, lengths: Sequence[int]) -> dict[str, Any]:
     """How often the likeliest class is the true canvas length, and the mean distance from it, over ``pairs``."""
     predicted = head.logprobs(states).argmax(-1).cpu() + SHORTEST
     errors = (predicted - torch.tensor(lengths)).abs().double()

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn.functional import pad, scaled_dot_product_attention
 
 # --- A pass.
@@ -32,8 +33,8 @@ class Packed:
     the rows of a sequence attend to before its own; a pass has either.
     """
 
-    input_ids: torch.Tensor  # (1, rows)
-    position_ids: torch.Tensor  # (1, rows), from 0 in each sequence
+    input_ids: Tensor  # (1, rows)
+    position_ids: Tensor  # (1, rows), from 0 in each sequence
     lengths: tuple[int, ...]
     prefixes: tuple[int, ...] = ()
     kept: CachedRows | None = None
@@ -47,7 +48,7 @@ class Rows:
     different counts, and one attention call serves them all.
     """
 
-    places: torch.Tensor
+    places: Tensor
     counts: tuple[int, ...] | None = None
 
 
@@ -74,22 +75,20 @@ def filled(packed: Packed, tokens: int) -> Packed:
     return Packed(pad(packed.input_ids, (0, tokens - size)), positions, packed.lengths + dummies, packed.prefixes, kept)
 
 
-def keys_of(packed: Packed) -> tuple[int, ...]:
-    """How many keys the rows of each sequence attend to, those of a prefix apart."""
-    kept = packed.kept.cached if packed.kept else ()
-    return tuple(map(sum, itertools.zip_longest(packed.lengths, kept, fillvalue=0)))
-
-
-def segments_of(packed: Packed, apart: bool) -> Segments:
-    """What attends to what: in a sequence with a prefix, that to itself, and the other rows to all."""
-    if not any(packed.prefixes):
-        return Segments(keys_of(packed), packed.lengths, apart, packed.kept)
+def segments_of(packed: Packed, apart: bool, counts: Sequence[int] | None = None) -> Segments:
+    """What attends to what: in a sequence with a prefix, that to itself, and the other rows to all. With ``counts``
+    only so many rows of each sequence attend, and there are no prefixes."""
+    keys = packed.lengths
+    if packed.kept:
+        keys = tuple(length + cached for length, cached in itertools.zip_longest(keys, packed.kept.cached, fillvalue=0))
+    if counts is not None or not any(packed.prefixes):
+        return Segments(keys, packed.lengths if counts is None else tuple(counts), apart, packed.kept)
     parts = list(itertools.zip_longest(packed.prefixes, packed.lengths, fillvalue=0))
     keys = tuple(count for part in parts for count in part)
     queries = tuple(count for first, length in parts for count in (first, length - first))
-    counts, starts = np.array(keys), np.repeat(np.cumsum([0, *packed.lengths])[:-1], 2)
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    (places,) = upload([np.repeat(starts, counts) + within], packed.input_ids.device)
+    sizes, starts = np.array(keys), np.repeat(np.cumsum([0, *packed.lengths])[:-1], 2)
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    (places,) = upload([np.repeat(starts, sizes) + within], packed.input_ids.device)
     return Segments(keys, queries, apart, _Repeated(places))
 
 
@@ -97,9 +96,9 @@ def segments_of(packed: Packed, apart: bool) -> Segments:
 class _Repeated:
     """Keys and values of the rows at ``places`` of the pass, some of them more than once."""
 
-    places: torch.Tensor
+    places: Tensor
 
-    def gather(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def gather(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         return key.index_select(0, self.places), value.index_select(0, self.places)
 
 
@@ -128,10 +127,10 @@ class Segments:
         return [(len(list(run)), *pair) for pair, run in itertools.groupby(pairs)]
 
     @functools.cached_property
-    def _bounds(self) -> dict[tuple[tuple[int, ...], torch.device], torch.Tensor]:
+    def _bounds(self) -> dict[tuple[tuple[int, ...], torch.device], Tensor]:
         return {}
 
-    def bounds(self, lengths: tuple[int, ...], device: torch.device) -> torch.Tensor:
+    def bounds(self, lengths: tuple[int, ...], device: torch.device) -> Tensor:
         """The start of each sequence, and the end: (sequences + 1,), int32; computed once for all layers."""
         if (lengths, device) not in self._bounds:
             starts = np.cumsum((0, *lengths), dtype=np.int32)
@@ -139,9 +138,7 @@ class Segments:
         return self._bounds[lengths, device]
 
 
-def attend(
-    segments: Segments, layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, causal: bool = False
-) -> torch.Tensor:
+def attend(segments: Segments, layer: int, query: Tensor, key: Tensor, value: Tensor, causal: bool = False) -> Tensor:
     """Attention inside each segment, of and to (rows, heads, width); ``layer`` is its number.
 
     Each row attends to its whole segment; if ``causal``, to itself and the rows before it.
@@ -151,7 +148,7 @@ def attend(
     return (_by_kernel if has_kernel(query) else _by_run)(query, key, value, segments, causal)
 
 
-def has_kernel(query: torch.Tensor) -> bool:
+def has_kernel(query: Tensor) -> bool:
     """Whether torch's variable-length attention runs here: half precision on an Ampere or later GPU."""
     half = query.dtype in (torch.bfloat16, torch.float16)
     return query.is_cuda and half and torch.cuda.get_device_capability(query.device) >= (8, 0)
@@ -166,9 +163,7 @@ def _kernel() -> tuple[Callable[..., Any], Collection[str]]:
     return varlen_attn, inspect.signature(varlen_attn).parameters
 
 
-def _by_kernel(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, segments: Segments, causal: bool
-) -> torch.Tensor:
+def _by_kernel(query: Tensor, key: Tensor, value: Tensor, segments: Segments, causal: bool) -> Tensor:
     """One kernel for all segments; tensors are (rows, heads, width).
 
     The longest segment counts as at least two queries, which is allowed: for one query and grouped heads, the kernel
@@ -190,9 +185,7 @@ def _by_kernel(
     )
 
 
-def _by_run(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, segments: Segments, causal: bool
-) -> torch.Tensor:
+def _by_run(query: Tensor, key: Tensor, value: Tensor, segments: Segments, causal: bool) -> Tensor:
     """One batch for each run of equal segments. On a CPU this takes a third of the time of a padded batch, and a
     seventh of the time of a block-diagonal mask."""
     if torch.is_autocast_enabled("cpu"):  # the gradient in bfloat16 takes twenty times as long
@@ -223,14 +216,9 @@ class Pool:
     """
 
     def __init__(self) -> None:
-        self._layers: dict[int, list[torch.Tensor]] = {}
+        self._layers: dict[int, list[Tensor]] = {}
         self._free = np.empty(0, np.int64)
-        self.size = 0
-
-    @property
-    def used(self) -> int:
-        """The places taken."""
-        return self.size - len(self._free)
+        self.size = self.used = 0  # all places, and those taken
 
     def take(self, count: int) -> np.ndarray:
         """So many free places."""
@@ -238,7 +226,9 @@ class Pool:
             grown = self.used + count + self.size // 4  # a layer that grows is copied: not at every pass
             self._free = np.concatenate([np.arange(self.size, grown), self._free])
             self.size = grown
-        taken, self._free = self._free[-count:] if count else self._free[:0], self._free[: len(self._free) - count]
+        rest = len(self._free) - count
+        taken, self._free = self._free[rest:], self._free[:rest]
+        self.used += count
         return taken
 
     def keep(self, places: Iterable[np.ndarray]) -> None:
@@ -247,9 +237,10 @@ class Pool:
         if not len(kept):
             self._layers.clear()
             self.size = 0
+        self.used = len(kept)
         self._free = np.setdiff1d(np.arange(self.size), kept)
 
-    def layer(self, number: int, like: torch.Tensor) -> list[torch.Tensor]:
+    def layer(self, number: int, like: Tensor) -> list[Tensor]:
         """The keys and the values of a layer; ``like`` is a tensor of rows, (any, heads, head width), of the model."""
         # Not like[:0]: that would keep the whole of ``like`` in memory.
         tensors = self._layers.setdefault(number, [like.new_empty(0, *like.shape[1:]) for _ in range(2)])
@@ -270,13 +261,13 @@ class CachedRows:
 
     pool: Pool
     cached: tuple[int, ...]
-    saved: torch.Tensor
-    into: torch.Tensor
-    places: torch.Tensor
-    of_keys: torch.Tensor
-    own_keys: torch.Tensor
+    saved: Tensor
+    into: Tensor
+    places: Tensor
+    of_keys: Tensor
+    own_keys: Tensor
 
-    def gather(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def gather(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
         """The keys and values of all sequences, (keys, heads, width), from those of the pass, (rows, heads, width)."""
         gathered = []
         for kept, own in zip(self.pool.layer(layer, key), (key, value), strict=True):
@@ -299,7 +290,7 @@ class CachedRows:
 # done everything before. So numbers go there from pinned memory in one copy, and come back all at once.
 
 
-def upload(columns: Sequence[np.ndarray], device: torch.device) -> tuple[torch.Tensor, ...]:
+def upload(columns: Sequence[np.ndarray], device: torch.device) -> tuple[Tensor, ...]:
     """The columns, all of one dtype, as tensors on ``device``; the host does not wait for the copy."""
     joined = torch.from_numpy(np.concatenate(columns))
     if device.type == "cuda":
@@ -307,7 +298,7 @@ def upload(columns: Sequence[np.ndarray], device: torch.device) -> tuple[torch.T
     return joined.split([len(column) for column in columns])
 
 
-def download(columns: Sequence[torch.Tensor]) -> list[np.ndarray]:
+def download(columns: Sequence[Tensor]) -> list[np.ndarray]:
     """The columns, numbers that float64 holds exactly, as float64; the host waits once."""
     joined = torch.cat([column.double() for column in columns]).cpu().numpy()
     return np.split(joined, np.cumsum([len(column) for column in columns])[:-1])

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.model.families import COMPUTED, FAMILIES, NEW_FAMILY, STOCK_FIELDS, Config, Family
-from entropy_valley.settings import Foreign, misfits, read_object
+from entropy_valley.model.families import COMPUTED, FAMILIES, NEW_FAMILY, STOCK_FIELDS, Config, Family, find_family
+from entropy_valley.settings import Foreign, JsonObject, misfits, read_object
 
 if TYPE_CHECKING:
     from entropy_valley.model.decoder import Decoder
 
 # --- Checkpoint folders in the released layouts: read and written, as safetensors only.
 
-MANIFEST = "checkpoint.json"
+MANIFEST, CONFIG = "checkpoint.json", "config.json"
+WHOLE = "tokenizer.json"
 INDEX = "model.safetensors.index.json"  # of a checkpoint in several files
 REAL = ("F64", "F32", "F16", "BF16")  # the types of numbers that weights may have
 # The files that decide how text becomes tokens, and what the model computes.
 TOKENIZER = ("tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt")
-CONTENT = ("config.json", *TOKENIZER)
+CONTENT = (CONFIG, *TOKENIZER)
 # What transformers 4 saves of a tokenizer, and what `write_checkpoint` writes beside the manifest.
-WRITTEN_TOKENIZER = ("special_tokens_map.json", "tokenizer.json", "tokenizer_config.json")
-WRITTEN = ("config.json", "model.safetensors", *WRITTEN_TOKENIZER)
+WRITTEN_TOKENIZER = ("special_tokens_map.json", WHOLE, "tokenizer_config.json")
+WRITTEN = (CONFIG, "model.safetensors", *WRITTEN_TOKENIZER)
 PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 
 
@@ -36,14 +39,14 @@ def shards(folder: Path) -> list[Path]:
     InputError where it has none, or lacks one of them."""
     require_safetensors([path.name for path in folder.glob("*")], folder)
     if not (folder / INDEX).exists():
-        return sorted(folder.glob("*.safetensors"))
+        return [files.regular(path) for path in sorted(folder.glob("*.safetensors"))]
     named = read_object(folder / INDEX, Index)["weight_map"].values()
     paths = [folder / name for name in sorted(set(named))]
     absent = [path.name for path in paths if path.parent != folder or not path.is_file()]
     if absent or not paths:
         problem = f"names files that are not there: {listed(absent)}" if absent else "names no files"
         raise InputError(folder / INDEX, problem, "Copy or fetch the whole checkpoint again.")
-    return paths
+    return [files.regular(path) for path in paths]
 
 
 def require_safetensors(names: Iterable[str], place: Path | str) -> None:
@@ -73,7 +76,7 @@ def open_shard(path: Path) -> Iterator[Any]:
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(files.regular(path), framework="pt", backend="pread") as shard:
+        with safe_open(path, framework="pt", backend="pread") as shard:
             yield shard
     except (SafetensorError, OSError) as error:
         remedy = "Remove it and fetch or make it again."
@@ -130,7 +133,7 @@ def write_checkpoint(model: Any, family: Family, tokenizer: Any, folder: Path) -
         "eos_token_id": tokenizer.eos_token_id,
         "pad_token_id": tokenizer.pad_token_id,
     }
-    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    (folder / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
     tokenizer.save_pretrained(folder)
     write_manifest(folder, family)
 
@@ -150,8 +153,6 @@ def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
 
 
 # --- A checkpoint's config and special tokens, checked against its family and its release.
-
-CONFIG = "config.json"
 
 
 def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
@@ -195,7 +196,7 @@ def _stock_arguments(folder: Path) -> dict[str, Any]:
     return arguments
 
 
-def _differences(config: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[str]:
+def _differences(config: JsonObject, fixed: JsonObject) -> list[str]:
     """Fields with another value than the ``fixed`` one; where a field is missing, stock classes have that."""
     return [
         f"{key} is {brief(repr(config[key]), 60)}, not {value!r}"
@@ -204,7 +205,7 @@ def _differences(config: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[st
     ]
 
 
-def _impossible(arguments: Mapping[str, Any]) -> list[str]:
+def _impossible(arguments: JsonObject) -> list[str]:
     """Values of which no model can be made."""
     if problems := misfits(Config, arguments):
         return problems
@@ -219,6 +220,32 @@ def _impossible(arguments: Mapping[str, Any]) -> list[str]:
     if strange := sorted(arguments.keys() - set(STOCK_FIELDS)):
         problems.append(f"the decoder does not know {', '.join(strange)}")
     return problems
+
+
+def load_tokenizer(folder: str | Path, family: Family) -> Any:
+    """The checkpoint's own tokenizer, of transformers, without remote code.
+
+    Without a ``tokenizer.json`` it is made by the family's tokenizer class. Raises InputError where the files for that
+    are missing, and for files of which no tokenizer can be made.
+    """
+    import transformers
+
+    folder, kind = Path(folder), transformers.PreTrainedTokenizerFast
+    for pattern in (*TOKENIZER, CONFIG, "chat_template*"):  # transformers reads these
+        for path in folder.glob(pattern):
+            files.regular(path, files.MOST)
+    if not (folder / WHOLE).exists():
+        parts = []
+        if family.tokenizer_class:
+            kind = getattr(transformers, family.tokenizer_class)
+            parts = [name for name in kind.vocab_files_names.values() if name != WHOLE]
+        if not parts or not all((folder / name).exists() for name in parts):
+            wanted = " and no ".join([WHOLE, " + ".join(parts)] if parts else [WHOLE])
+            remedy = "Copy the released tokenizer files into this folder."
+            raise InputError(folder, f"no tokenizer: no {wanted}", remedy)
+    remedy = "Copy the tokenizer files of the checkpoint again, or make the checkpoint again."
+    with files.readable(folder / WHOLE, "tokenizer", remedy):
+        return kind.from_pretrained(folder, local_files_only=True)
 
 
 class SpecialIds(NamedTuple):
@@ -292,6 +319,34 @@ def _config(folder: Path, family: Family) -> dict[str, Any]:
     return config
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """What is known of a checkpoint without its weights: ``arguments`` are those of its stock config."""
+
+    folder: Path
+    family: Family
+    arguments: dict[str, Any]
+    tokenizer: Any
+    ids: SpecialIds
+
+    @classmethod
+    def read(cls, folder: str | Path, family: str) -> Self:
+        """From the config and the tokenizer of a folder. Raises InputError where they do not fit the family."""
+        folder, kind = Path(folder), find_family(family)
+        arguments, tokenizer = config_arguments(folder, kind), load_tokenizer(folder, kind)
+        return cls(folder, kind, arguments, tokenizer, special_ids(folder, kind, tokenizer))
+
+    @property
+    def context(self) -> int:
+        """The largest number of tokens of prompt and canvas together."""
+        return self.arguments["max_position_embeddings"]
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Of all weight and tokenizer files."""
+        return checkpoint_digest(self.folder)
+
+
 # --- Released weights into a model: first all headers are checked, then each tensor is read once.
 
 _COMPUTED = ".rotary_emb.inv_freq"  # some older exports store it; here it is computed
@@ -305,24 +360,26 @@ def fill(model: Decoder, family: Family, folder: Path, device: str) -> None:
     """
     import torch
 
-    files_of = check(model, family, folder)
+    stored = check(model, family, folder)
     # Converting a tensor needs memory for a second one: the largest come first, while the model is small.
     for stock, empty in sorted(model.named_parameters(), key=lambda pair: -pair[1].numel()):
-        name, (module, _, leaf) = family.released_name(stock), stock.rpartition(".")
-        with open_shard(files_of[name]) as shard:
+        (name, path), (module, _, leaf) = stored[stock], stock.rpartition(".")
+        with open_shard(path) as shard:
             # First the device, then the dtype: one call for both would make a second tensor on the host.
             tensor = shard.get_tensor(name).to(device).to(empty.dtype)
         setattr(model.get_submodule(module), leaf, torch.nn.Parameter(tensor, requires_grad=False))
     model.tie()
 
 
-def check(model: Decoder, family: Family, folder: Path) -> dict[str, Path]:
-    """The file of each of the model's tensors, by released name, from the headers; no weight is read.
+def check(model: Decoder, family: Family, folder: Path) -> dict[str, tuple[str, Path]]:
+    """The released name and the file of each of the model's tensors, from the headers; no weight is read.
 
     Raises one InputError that names every file that is damaged, and every tensor that is missing, unknown, in two files
     or of a wrong shape. A second copy of the embeddings for a tied head is not read.
     """
-    shapes = {family.released_name(name): tuple(tensor.shape) for name, tensor in model.named_parameters()}
+    parameters = dict(model.named_parameters())
+    names = family.released_names(parameters)
+    shapes = {names[stock]: tuple(tensor.shape) for stock, tensor in parameters.items()}
     tied = family.released_name("lm_head.weight") if model.config.tie_word_embeddings else None
     files_of: dict[str, Path] = {}
     problems = []
@@ -346,4 +403,4 @@ def check(model: Decoder, family: Family, folder: Path) -> dict[str, Path]:
     if problems:
         remedy = f"This is not a whole {family.name} checkpoint: fetch or make it again."
         raise InputError(folder, listed(problems), remedy)
-    return files_of
+    return {stock: (name, files_of[name]) for stock, name in names.items()}

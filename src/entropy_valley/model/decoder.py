@@ -16,9 +16,11 @@ from torch import Tensor, nn
 from torch.nn.functional import pad, silu
 from torch.utils.checkpoint import checkpoint
 
-from entropy_valley.model.attention import Packed, Rows, Segments, attend, filled, keys_of, segments_of
+from entropy_valley.model.attention import Packed, Rows, Segments, attend, filled, segments_of
 from entropy_valley.model.families import Config
 
+Halves = tuple[Callable[..., Any], Callable[..., Any]]  # of a layer, before and after its attention
+Rotation = tuple[Tensor, Tensor]  # cos and sin
 FULL_KERNEL = 4  # rows: with fewer, a CPU's BLAS takes another path, which rounds differently
 
 
@@ -73,7 +75,7 @@ class Decoder(nn.Module):
         if rows is None or apart or self.config.causal:
             states = self(*given, segments, compiled=compiled and apart)
             return states[:count] if rows is None else states[rows.places]
-        reading = None if rows.counts is None else Segments(keys_of(packed), rows.counts, source=packed.kept)
+        reading = None if rows.counts is None else segments_of(packed, apart, rows.counts)
         return self(*given, segments, rows.places, reading)
 
     def forward(
@@ -144,9 +146,9 @@ class Layer(nn.Module):
     def forward(
         self,
         states: Tensor,
-        angles: tuple[Tensor, Tensor],
+        angles: Rotation,
         segments: Segments,
-        halves: tuple[Callable[..., Any], Callable[..., Any]],
+        halves: Halves,
         rows: Tensor | None = None,
         reading: Segments | None = None,
     ) -> Tensor:
@@ -166,7 +168,7 @@ class Layer(nn.Module):
     def _attended(
         self,
         states: Tensor,
-        angles: tuple[Tensor, Tensor],
+        angles: Rotation,
         segments: Segments,
         before: Callable[..., tuple[Tensor, Tensor, Tensor]],
         rows: Tensor | slice | None = None,
@@ -178,7 +180,7 @@ class Layer(nn.Module):
         return attend(segments, self.number, query, key, value, self.causal).flatten(1)
 
     def before(
-        self, states: Tensor, angles: tuple[Tensor, Tensor], rows: Tensor | slice | None = None
+        self, states: Tensor, angles: Rotation, rows: Tensor | slice | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, (rows, heads, head width); with ``rows``, only their queries."""
         attention, normed, (cos, sin) = self.self_attn, self.input_layernorm(states), angles
@@ -205,7 +207,7 @@ def _rotated(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 @functools.cache
-def _compiled_halves(dynamic: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _compiled_halves(dynamic: bool) -> Halves:
     """Both halves of a layer, each one graph that all layers share: norms, rotations and SwiGLU are fused.
 
     Deterministic: no kernel is chosen by its time, which could choose another one in the next process.
@@ -264,9 +266,9 @@ class Angles:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._tables: dict[tuple[torch.device, torch.dtype], tuple[Tensor, Tensor]] = {}
+        self._tables: dict[tuple[torch.device, torch.dtype], Rotation] = {}
 
-    def at(self, positions: Tensor, device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    def at(self, positions: Tensor, device: torch.device, dtype: torch.dtype) -> Rotation:
         """cos and sin, (rows, head width), of ``positions`` (rows,): in ``dtype``, or float32 where the family rotates
         in it."""
         kind, rows = (device, torch.float32 if self._config.float32_rotary else dtype), len(positions)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -123,13 +123,13 @@ class Family:
     name: str
     architecture: str
     model_type: str
-    shifted: bool
-    mask_token: str | None
-    eos_token: str | None
-    pad_token: str | None
-    bos_token: str | None
-    written: dict[str, Any]
-    fixed: dict[str, Any]
+    shifted: bool = False
+    mask_token: str | None = None
+    eos_token: str | None = None
+    pad_token: str | None = None
+    bos_token: str | None = None
+    written: dict[str, Any] = field(default_factory=dict)
+    fixed: dict[str, Any] = field(default_factory=dict)
     fields: dict[str, str] = field(default_factory=lambda: dict(zip(STOCK_FIELDS, STOCK_FIELDS, strict=True)))
     defaults: dict[str, Any] = field(default_factory=dict)
     names: tuple[tuple[str, str], ...] = ()
@@ -157,6 +157,10 @@ class Family:
             raise InputError("chat", f"the family {self.name} has no chat template", "Leave it out.")
         return self.chat.replace("{prompt}", prompt)
 
+    def turn_end_id(self, tokenizer: Any) -> int | None:
+        """The id of the token that ends a turn of the family's chats; None for a family without chats."""
+        return None if self.turn_end is None else tokenizer.get_vocab().get(self.turn_end)
+
     def stock_name(self, released: str) -> str:
         """The stock name of a released tensor; other names are returned unchanged."""
         return _rename(released, self.names)
@@ -164,6 +168,10 @@ class Family:
     def released_name(self, stock: str) -> str:
         """The released name of a stock tensor."""
         return _rename(stock, tuple((new, old) for old, new in self.names))
+
+    def released_names(self, stock: Iterable[str]) -> dict[str, str]:
+        """The released name of each of the stock tensors."""
+        return {name: self.released_name(name) for name in stock}
 
     def to_stock(self, released: Mapping[str, Any]) -> dict[str, Any]:
         """The keyword arguments of a stock config class, from a released ``config.json``: the width of a head may be
@@ -250,7 +258,6 @@ LLADA = Family(
     name="llada",
     architecture="LlamaForCausalLM",
     model_type="llada",
-    shifted=False,
     mask_token="<|mdm_mask|>",
     eos_token="<|endoftext|>",
     pad_token="<|endoftext|>",
@@ -299,11 +306,7 @@ ILLADA = Family(
     name="illada",
     architecture="LlamaForCausalLM",
     model_type="illada",
-    shifted=False,
     mask_token="<[MASK]>",
-    eos_token=None,
-    pad_token=None,
-    bos_token=None,
     written={"architectures": ["ILLaDAForCausalLM"]},
     fixed={"layer_norm_eps": None},
     releases=(ILLADA_RELEASE,),
@@ -339,7 +342,6 @@ DREAM = Family(
     pad_token="<|endoftext|>",
     bos_token="<|beginoftext|>",
     written={"architectures": ["DreamModel"]},
-    fixed={},
     tokenizer_class="Qwen2TokenizerFast",
     releases=(DREAM_BASE,),
 )
@@ -369,11 +371,7 @@ DREAM_INSTRUCT = dataclasses.replace(
 # the declared mask token is used, and its id must be 811. The tokenizer also declares a pad token ``¨``, which is not
 # used.
 
-DIFFULLAMA_CONFIG = {
-    "vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "num_key_value_heads": 32, "max_position_embeddings": 4096, "rope_theta": 1e4,
-    "rms_norm_eps": 1e-5,
-}  # fmt: skip
+DIFFULLAMA_CONFIG = LLADA_CONFIG | {"vocab_size": 32000, "intermediate_size": 11008, "rope_theta": 1e4}
 
 DIFFULLAMA = Family(
     name="diffullama",
@@ -383,10 +381,8 @@ DIFFULLAMA = Family(
     bos=True,
     mask_token="ти",
     eos_token="</s>",
-    pad_token=None,
     bos_token="<s>",
     written={"architectures": ["LlamaForCausalLM"]},
-    fixed={},
     releases=(
         Release(
             repository="diffusionfamily/diffullama",
@@ -401,10 +397,8 @@ DIFFULLAMA = Family(
 
 # --- LLaMA-3 (meta-llama/Meta-Llama-3-8B): the autoregressive reference, with Llama's own tensors and computation.
 
-LLAMA3_CONFIG = {
-    "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "max_position_embeddings": 8192, "rope_theta": 5e5,
-    "rms_norm_eps": 1e-5,
+LLAMA3_CONFIG = LLADA_CONFIG | {
+    "vocab_size": 128256, "intermediate_size": 14336, "num_key_value_heads": 8, "max_position_embeddings": 8192,
 }  # fmt: skip
 
 LLAMA3 = Family(
@@ -414,12 +408,9 @@ LLAMA3 = Family(
     shifted=True,
     bos=True,
     causal=True,
-    mask_token=None,
     eos_token="<|end_of_text|>",
-    pad_token=None,
     bos_token="<|begin_of_text|>",
     written={"architectures": ["LlamaForCausalLM"]},
-    fixed={},
     releases=(
         Release(
             repository="meta-llama/Meta-Llama-3-8B",
@@ -449,13 +440,10 @@ A2D_QWEN3 = Family(
     name="a2d_qwen3",
     architecture="Qwen3ForCausalLM",
     model_type="a2d-qwen3",
-    shifted=False,
     mask_token="<|mask|>",
     eos_token="<|im_end|>",
     pad_token="<|endoftext|>",
-    bos_token=None,
     written={"architectures": ["A2DQwen3LMHeadModel"]},
-    fixed={},
     defaults={"head_dim": 128},
     tokenizer_class="Qwen2TokenizerFast",
     chat="<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
@@ -511,7 +499,6 @@ EUROBERT = Family(
     name="eurobert",
     architecture="LlamaForCausalLM",
     model_type="eurobert",
-    shifted=False,
     bos=True,
     mask_token="<|mask|>",
     eos_token="<|end_of_text|>",
@@ -550,18 +537,7 @@ FAMILIES: dict[str, Family] = {
 # --- Any class of transformers, for masked tokens or next ones: :mod:`.wrapped` runs it, slower, and it is not trained.
 # The special tokens are those that its tokenizer declares.
 
-STOCK = Family(
-    name="stock",
-    architecture="",
-    model_type="",
-    shifted=False,
-    mask_token=None,
-    eos_token=None,
-    pad_token=None,
-    bos_token=None,
-    written={},
-    fixed={},
-)
+STOCK = Family(name="stock", architecture="", model_type="")
 
 NEW_FAMILY = (
     "docs/extending.md#a-new-family says how to describe another, and the family `stock` runs any class of transformers"

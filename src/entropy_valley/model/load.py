@@ -7,22 +7,23 @@ import dataclasses
 import functools
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from entropy_valley import files, hub, machine
 from entropy_valley.errors import InputError, unknown
 from entropy_valley.model import adapters, checkpoint
-from entropy_valley.model.checkpoint import config_arguments, special_ids
+from entropy_valley.model.checkpoint import Checkpoint, load_tokenizer
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.families import FAMILIES, NEW_FAMILY, STOCK_CLASSES, STOCK_FIELDS, Config, Family, find_family
-from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, load_tokenizer
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.model.wrapped import load_stock
-from entropy_valley.settings import read_object
+from entropy_valley.settings import JsonObject, read_object
 
 NF4 = "nf4"  # a precision: bfloat16 with the weights of the layers in 4 bits, for decoding alone
 NO_TOKEN = -1  # an id that no token has
@@ -69,8 +70,8 @@ class Backbone:
 
 
 def load_backbone(
-    folder: str | Path,
-    family: str,
+    folder: str | Path | Checkpoint,
+    family: str = "",
     *,
     device: str = "cpu",
     dtype: str = "float32",
@@ -82,60 +83,51 @@ def load_backbone(
 ) -> Backbone:
     """Load a released checkpoint, tensor by tensor, and merge an adapter by PEFT.
 
-    With ``merge=False`` PEFT's layers stay beside the weights in float32, as in training. ``shifted`` overrides
-    the family's; ``float32_head`` and ``attention`` are :class:`Backbone`'s. With the ``dtype`` nf4 the model is loaded
-    and merged in bfloat16 on the host, and goes to the device layer by layer, in 4 bits. Raises InputError for files
-    that do not fit the family or one another.
+    The checkpoint is a folder and its family, or what has been read of them. With ``merge=False`` PEFT's layers stay
+    beside the weights in float32, as in training. ``shifted`` overrides the family's; ``float32_head`` and
+    ``attention`` are :class:`Backbone`'s. With the ``dtype`` nf4 the model is loaded and merged in bfloat16 on the
+    host, and goes to the device layer by layer, in 4 bits. Raises InputError for files that do not fit the family or
+    one another.
     """
-    folder, kind = Path(folder), find_family(family)
+    known = folder if isinstance(folder, Checkpoint) else Checkpoint.read(folder, family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
     device = str(torch.empty(0, device=device).device)
-    arguments = config_arguments(folder, kind)
-    tokenizer = load_tokenizer(folder, kind)
-    ids = special_ids(folder, kind, tokenizer)
     model: Any
-    if not kind.is_stock:
-        model = _load_decoder(folder, kind, arguments, device, dtype, adapter, merge, attention)
+    if not known.family.is_stock:
+        model = _load_decoder(known, device, dtype, adapter, merge, attention)
     elif adapter is not None or dtype == NF4 or attention == PREFIX:
         problem = "a stock class runs without an adapter, the precision nf4 and prefix attention"
-        raise InputError(folder, problem, "Leave them out.")
+        raise InputError(known.folder, problem, "Leave them out.")
     else:
-        model = load_stock(folder, torch_dtype(dtype), device)
+        model = load_stock(known.folder, torch_dtype(dtype), device)
     return Backbone(
-        family=kind,
+        family=known.family,
         model=model.eval().requires_grad_(False),
-        tokenizer=tokenizer,
-        mask_id=NO_TOKEN if ids.mask is None else ids.mask,
-        eos_id=ids.eos,
-        bos_id=ids.bos,
-        digest=checkpoint.checkpoint_digest(folder),
-        shifted=kind.shifted if shifted is None else shifted,
-        context=arguments["max_position_embeddings"],
+        tokenizer=known.tokenizer,
+        mask_id=NO_TOKEN if known.ids.mask is None else known.ids.mask,
+        eos_id=known.ids.eos,
+        bos_id=known.ids.bos,
+        digest=known.digest,
+        shifted=known.family.shifted if shifted is None else shifted,
+        context=known.context,
         float32_head=float32_head,
         attention=attention,
     )
 
 
 def _load_decoder(
-    folder: Path,
-    kind: Family,
-    arguments: dict[str, Any],
-    device: str,
-    dtype: str,
-    adapter: str | Path | None,
-    merge: bool,
-    attention: str,
+    known: Checkpoint, device: str, dtype: str, adapter: str | Path | None, merge: bool, attention: str
 ) -> Decoder:
     """The decoder with the weights of a checkpoint, and its adapter."""
-    model = empty_model(kind, arguments, torch_dtype(dtype))
+    model = empty_model(known.family, known.arguments, torch_dtype(dtype))
     place = "cpu" if dtype == NF4 else device
-    _require_memory(model, place, folder)
+    _require_memory(model, place, known.folder)
     if adapter is not None:
-        adapters.checked_facts(Path(adapter), checkpoint.checkpoint_digest(folder), attention)
-        change = adapters.read_adapter(Path(adapter), kind, model)
+        adapters.checked_facts(Path(adapter), known.digest, attention)
+        change = adapters.read_adapter(Path(adapter), known.family, model)
         if dtype == NF4 and not merge:
             raise InputError("precision nf4", "an adapter is merged before", "Merge it, or use another precision.")
-    checkpoint.fill(model, kind, folder, place)
+    checkpoint.fill(model, known.family, known.folder, place)
     if adapter is not None:
         if change.changes_head:
             model.untie()
@@ -228,7 +220,7 @@ def _in_dtype_of_v(attention: str) -> str:
 
     attend = eager_attention_forward if attention == "eager" else ALL_ATTENTION_FUNCTIONS[attention]
 
-    def cast(module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *rest: Any, **how: Any) -> Any:
+    def cast(module: Any, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **how: Any) -> Any:
         return attend(module, query.to(value.dtype), key.to(value.dtype), value, *rest, **how)
 
     AttentionInterface.register(f"{attention}_in_dtype_of_v", cast)
@@ -239,7 +231,7 @@ def _in_dtype_of_v(attention: str) -> str:
 
 
 def fetch(
-    spec: Mapping[str, Any], folder: Path, own: bool, agreed: bool, option: str = hub.CONFIRM, key: str | None = None
+    spec: JsonObject, folder: Path, own: bool, agreed: bool, option: str = hub.CONFIRM, key: str | None = None
 ) -> dict[str, Any]:
     """Download a checkpoint unless its folder exists, check it, and return its manifest.
 
@@ -255,17 +247,15 @@ def fetch(
     elif not folder.is_dir():
         raise InputError(folder, "no such folder", f"Correct {key}.")
     # A GPU job would else be the first to find a problem.
-    family = find_family(spec["family"])
-    if family.is_stock:
+    if find_family(spec["family"]).is_stock:
         load_backbone(folder, spec["family"], dtype="bfloat16")
-        return checkpoint.manifest(folder)
-    arguments = checkpoint.config_arguments(folder, family)
-    checkpoint.special_ids(folder, family, load_tokenizer(folder, family))
-    checkpoint.check(empty_model(family, arguments, torch_dtype("float32")), family, folder)
+    else:
+        known = Checkpoint.read(folder, spec["family"])
+        checkpoint.check(empty_model(known.family, known.arguments, torch_dtype("float32")), known.family, folder)
     return checkpoint.manifest(folder)
 
 
-def _download(spec: Mapping[str, Any], work: Path, key: str, agreed: bool, option: str) -> None:
+def _download(spec: JsonObject, work: Path, key: str, agreed: bool, option: str) -> None:
     repository = spec["repository"]
     source = hub.listing(repository, spec["revision"], key)
     source = dataclasses.replace(

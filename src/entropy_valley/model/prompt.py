@@ -1,19 +1,16 @@
-"""The prompt before the canvas, what attends to it, and the tokenizers."""
+"""The prompt before the canvas, and what attends to it."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, listed
-from entropy_valley.model.checkpoint import TOKENIZER
-from entropy_valley.model.families import Family
-from entropy_valley.settings import check_template
+from entropy_valley.settings import JsonObject, check_template
 
 # --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
 
@@ -60,7 +57,7 @@ class Prompt:
         text = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return (text.partition("\n")[0] if first_line else text).strip()
 
-    def _tokenized(self, text: str, **how: bool) -> Mapping[str, Any]:
+    def _tokenized(self, text: str, **how: bool) -> JsonObject:
         """Raises InputError where the tokenizer fails on a text, as one with a pattern that takes too long does."""
         place = getattr(self.tokenizer, "name_or_path", "tokenizer")
         with files.readable(place, "tokenizer", "Use the one that was released with the checkpoint."):
@@ -86,7 +83,7 @@ class Prompt:
         return self._tokenized(text, split_special_tokens=False)["input_ids"]
 
 
-def require_room(path: object, rows: Iterable[Mapping[str, Any]], prompt: Prompt, context: int) -> None:
+def require_room(path: object, rows: Iterable[JsonObject], prompt: Prompt, context: int) -> None:
     """Raise InputError that names the sentences of a test set whose prompt, reference and EOS exceed the context."""
     needed = {row["id"]: len(prompt.encode(row["source"])) + len(prompt.tokens(row["target"])) + 1 for row in rows}
     beyond = [name for name, tokens in needed.items() if tokens > context]
@@ -110,42 +107,6 @@ ATTENTIONS: dict[Attention, str] = {
 }
 
 
-def attention_of(spec: Mapping[str, Any]) -> str:
+def attention_of(spec: JsonObject) -> str:
     """That of a model's params, or of the params in an ``adapter.json``: they name it where it is not the usual one."""
     return spec.get("attention", BOTH_WAYS)
-
-
-# --- Tokenizers.
-
-WHOLE = "tokenizer.json"
-
-
-def load_tokenizer(folder: str | Path, family: Family) -> Any:
-    """The checkpoint's own tokenizer, of transformers, without remote code.
-
-    Without a ``tokenizer.json`` it is made by the family's tokenizer class. Raises InputError where the files for that
-    are missing, and for files of which no tokenizer can be made.
-    """
-    import transformers
-
-    folder, kind = Path(folder), transformers.PreTrainedTokenizerFast
-    for pattern in (*TOKENIZER, "config.json", "chat_template*"):  # transformers reads these
-        for path in folder.glob(pattern):
-            files.regular(path, files.MOST)
-    if not (folder / WHOLE).exists():
-        parts = []
-        if family.tokenizer_class:
-            kind = getattr(transformers, family.tokenizer_class)
-            parts = [name for name in kind.vocab_files_names.values() if name != WHOLE]
-        if not parts or not all((folder / name).exists() for name in parts):
-            wanted = " and no ".join([WHOLE, " + ".join(parts)] if parts else [WHOLE])
-            remedy = "Copy the released tokenizer files into this folder."
-            raise InputError(folder, f"no tokenizer: no {wanted}", remedy)
-    remedy = "Copy the tokenizer files of the checkpoint again, or make the checkpoint again."
-    with files.readable(folder / WHOLE, "tokenizer", remedy):
-        return kind.from_pretrained(folder, local_files_only=True)
-
-
-def turn_end_id(tokenizer: Any, family: Family) -> int | None:
-    """The id of the token that ends a turn of the family's chats; None for a family without chats."""
-    return None if family.turn_end is None else tokenizer.get_vocab().get(family.turn_end)

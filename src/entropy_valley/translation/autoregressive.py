@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from entropy_valley import files
 from entropy_valley.revisions import GENERATION
+from entropy_valley.settings import JsonObject
 from entropy_valley.translation.job import RunModel, Sentences
 from entropy_valley.translation.settings import Search
 
 LIBRARY = f"transformers {importlib.metadata.version('transformers')}"
 
 
-def search_of(spec: Mapping[str, Any]) -> Search:
+def search_of(spec: JsonObject) -> Search:
     """The search in the params of a job."""
     return Search(**{name: spec[name] for name in Search.model_fields})
 
@@ -28,7 +29,7 @@ def translate(sentences: Sentences, search: Search) -> list[dict[str, Any]]:
     """
     model, inputs = sentences.model, sentences.inputs
     limits = [min(search.max_new_tokens, inputs.room(place)) for place in range(len(inputs.prompts))]
-    stage = ["beam", GENERATION, model.identity.digest, f"{model.numerics}|{LIBRARY}"]  # no engine's modes
+    stage = ["beam", GENERATION, model.digest, f"{model.numerics}|{LIBRARY}"]  # no engine's modes
     own = [search.beams, search.length_penalty, *([] if search.early_stopping else ["heuristic"])]
     pairs = list(zip(inputs.prompts, limits, strict=True))
     keys = [files.digest([*stage, list(prompt), *own, limit]) for prompt, limit in pairs]
@@ -43,13 +44,13 @@ def translate(sentences: Sentences, search: Search) -> list[dict[str, Any]]:
     rows = []
     for sentence, best in zip(sentences.rows, model.recall("generate", keys, compute), strict=True):
         tokens, length = best["tokens"], len(best["tokens"]) + best["finished"]
-        hypothesis = model.identity.prompt.text(tokens, search.first_line)
+        hypothesis = model.prompt.text(tokens, search.first_line)
         row = {"id": sentence["id"], "hypothesis": hypothesis, "length": length, "tokens": tokens}
         rows.append(row | {"logprob": best["logprob"], "calls": length})
     return rows
 
 
-def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def summary(rows: Sequence[JsonObject]) -> dict[str, float]:
     """Totals over the rows; ``unfinished`` counts those that were cut before an EOS."""
     unfinished = sum(row["length"] == len(row["tokens"]) for row in rows)
     return {"sentences": len(rows), "unfinished": unfinished, "calls": sum(row["calls"] for row in rows)}

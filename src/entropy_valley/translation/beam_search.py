@@ -53,7 +53,8 @@ class BeamSearch:
     """
 
     def __init__(self, backbone: Backbone, search: Search, ledger: Ledger | None = None, budget: int | None = None):
-        self._backbone, self._settings, self.ledger = backbone, search, ledger or Ledger()
+        self._backbone, self._settings = backbone, search
+        self.ledger = Ledger() if ledger is None else ledger
         self._budget = budget or _BUDGET[backbone.device.type]
 
     @functools.cached_property
@@ -124,7 +125,7 @@ class BeamSearch:
         )
         rows, cached = len(batch) * self._settings.beams, output.past_key_values.get_seq_length()
         passes = 1 + cached - width
-        self.ledger.count(passes=passes, tokens=rows * cached, rows=rows * passes)
+        self.ledger.update(passes=passes, tokens=rows * cached, rows=rows * passes)
         return [row[: row.index(eos) + 1] if eos in row else row for row in output.sequences[:, width:].tolist()]
 
     def _logprobs(self, batch: Sequence[Task], new: Sequence[list[int]]) -> list[float]:
@@ -132,7 +133,7 @@ class BeamSearch:
         model = self._backbone.model
         inputs = [[*task.prompt, *tokens[:-1]] for task, tokens in zip(batch, new, strict=True)]
         states = model.hidden_states(pack(inputs, model.device)).split([len(sequence) for sequence in inputs])
-        self.ledger.count(passes=1, tokens=sum(map(len, inputs)), rows=sum(map(len, new)))
+        self.ledger.update(passes=1, tokens=sum(map(len, inputs)), rows=sum(map(len, new)))
         means = []
         for state, tokens in zip(states, new, strict=True):
             # The head sentence by sentence: a large vocabulary's logits of a whole batch would be gigabytes.

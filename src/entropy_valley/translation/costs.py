@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy
 from entropy_valley.decoding.orders import needs_sourceless
@@ -38,22 +39,6 @@ class PromptCosts:
         return passes * prompt - cached * (prompt - int(self.shifted))
 
 
-class _Cost(NamedTuple):
-    """Calls and slots of the method; then of the engine: passes over the prompt, and over the ``other`` one, each with
-    how many of these are ``cached``; slots and rows of the LM head in all of them; passes that stand ``apart`` and
-    compute their prompt."""
-
-    calls: int
-    slots: int
-    passes: int = 0
-    cached: int = 0
-    other: int = 0
-    other_cached: int = 0
-    run_slots: int = 0
-    head_rows: int = 0
-    apart: int = 0
-
-
 def sentence_costs(
     canvas: Mapping[str, Any], prompts: PromptCosts, decoded: Mapping[int, Decoded], denoising: Denoising
 ) -> dict[str, int]:
@@ -68,29 +53,38 @@ def sentence_costs(
     """
     calls, slots = canvas["calls"], canvas["slots"]
     apart = canvas.get("apart", 0 if slots else calls)  # a length head's pass has no slots
-    costs = [_Cost(calls, slots, calls - apart, canvas.get("cached", 0), 0, 0, slots, slots, apart)]
+    # Of the method: calls and slots. Of the engine: passes over the prompt, and over the ``other`` one, each with how
+    # many of these are ``cached``; slots and rows of the LM head in all of them; passes that stand ``apart`` and
+    # compute their prompt.
+    total = Counter(calls=calls, slots=slots, passes=calls - apart, apart=apart, run_slots=slots, head_rows=slots)
+    total["cached"] = canvas.get("cached", 0)
     for length, result in decoded.items():
         # Lengths may have been compared without a probe: a canvas row then has no slots.
         probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
         if isinstance(result, DecodedVariableLength):
             decoder, passes = denoising.variable_length, result.passes
             reused = int(probed and prompts.cache.is_exact and decoder is not None and decoder.starts_masked)
-            run_slots, head_rows = result.slots - reused * length, result.rows - reused * length
-            costs.append(_Cost(passes, result.slots, passes - reused, run_slots=run_slots, head_rows=head_rows))
+            total.update(calls=passes, slots=result.slots, passes=passes - reused)
+            total.update(run_slots=result.slots - reused * length, head_rows=result.rows - reused * length)
         else:
-            costs.append(_fixed_length(length, result, denoising, probed, prompts.cache))
+            total.update(_fixed_length(length, result, denoising, probed, prompts.cache))
         if canvas.get("rescoring") and len(decoded) > 1:
             size = len(result.tokens)
-            costs.append(_Cost(1, size, run_slots=size, head_rows=size, apart=1))
-    all_of = _Cost(*map(sum, zip(*costs, strict=True)))
-    rows = prompts.rows(prompts.source, all_of.passes, all_of.cached)
-    rows += prompts.rows(prompts.other, all_of.other, all_of.other_cached)
-    run_tokens = rows + all_of.apart * prompts.source + all_of.run_slots
-    passes = all_of.passes + all_of.other + all_of.apart
-    return dict(zip(COUNTS, (all_of.calls, all_of.slots, passes, run_tokens, all_of.head_rows), strict=True))
+            total.update(calls=1, slots=size, run_slots=size, head_rows=size, apart=1)
+    rows = prompts.rows(prompts.source, total["passes"], total["cached"])
+    rows += prompts.rows(prompts.other, total["other"], total["other_cached"])
+    return {
+        "calls": total["calls"],
+        "slots": total["slots"],
+        "passes": total["passes"] + total["other"] + total["apart"],
+        "run_tokens": rows + total["apart"] * prompts.source + total["run_slots"],
+        "head_rows": total["head_rows"],
+    }
 
 
-def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: bool, cache: CachePolicy) -> _Cost:
+def _fixed_length(
+    length: int, decoded: Decoded, denoising: Denoising, probed: bool, cache: CachePolicy
+) -> dict[str, int]:
     """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that
     the order looks at; the source-free passes of the steps that look at more are run. With a prompt cache all are
     run, and only some compute the prompt. A SIG against a distractor is of exact readings: there that behind the
@@ -101,13 +95,14 @@ def _fixed_length(length: int, decoded: Decoded, denoising: Denoising, probed: b
     reused, distractor = int(probed and not compared[0] and cache.is_exact), int(denoising.looks_at_distractor)
     exact = distractor if denoising.reuse(length, cache).refresh else 0
     others, looking = sum(compared) + distractor, [step for step, looks in enumerate(compared) if looks]
-    return _Cost(
-        denoising.calls,
-        denoising.calls * length,
-        passes - reused + exact,
-        cache.saved(range(passes)),
-        others,
-        cache.saved(looking),
-        (passes - reused + exact + others) * length,
-        sum(masked) + sum(itertools.compress(masked, compared)) + (exact + distractor - reused) * length,
-    )
+    own = passes - reused + exact
+    return {
+        "calls": denoising.calls,
+        "slots": denoising.calls * length,
+        "passes": own,
+        "cached": cache.saved(range(passes)),
+        "other": others,
+        "other_cached": cache.saved(looking),
+        "run_slots": (own + others) * length,
+        "head_rows": sum(masked) + sum(itertools.compress(masked, compared)) + (exact + distractor - reused) * length,
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from entropy_valley.decoding.canvas import SHORTEST
 from entropy_valley.decoding.requests import gains
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.lengths.ev import mean_entropy
+from entropy_valley.settings import JsonObject
 from entropy_valley.translation.job import Execution, RunModel, Sentences
 
 # --- The entropy valley of a test set: all-mask canvases around the reference's length, and on a dense grid of
@@ -84,7 +85,7 @@ def complete(places: Sequence[ValleyCanvas], entropies: Sequence[float]) -> list
 # SIG-Concentration and does not define it; its authors' code takes the Gini coefficient.
 
 
-def write(params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str) -> None:
+def write(params: JsonObject, execution: Execution, testsets: Sequence[str], out: str) -> None:
     """Write ``{kind: {test set: what is read}}`` of the kinds and test sets that the rule's params name."""
     base = {key: value for key, value in params.items() if key not in (*READERS, "testsets", "made_from")}
     model = RunModel(base, execution)
@@ -97,7 +98,7 @@ def write(params: Mapping[str, Any], execution: Execution, testsets: Sequence[st
         model.report("diagnose")
 
 
-def read_valley(sentences: Sentences, spec: Mapping[str, Any]) -> dict[str, Any]:
+def read_valley(sentences: Sentences, spec: JsonObject) -> dict[str, Any]:
     """The curves of a test set, see :func:`curve`, and the source tokens of each sentence."""
     around, grid = valley_places(sentences, spec)
     probes = sentences.inputs.probes([(place.row, place.length) for place in around + grid])
@@ -112,7 +113,7 @@ def read_valley(sentences: Sentences, spec: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-def valley_places(sentences: Sentences, spec: Mapping[str, Any]) -> tuple[list[ValleyCanvas], list[ValleyCanvas]]:
+def valley_places(sentences: Sentences, spec: JsonObject) -> tuple[list[ValleyCanvas], list[ValleyCanvas]]:
     """Those around the reference's length, and those of the grid of ratios, as the spec says; each within the context,
     for the curves count their sentences."""
     rows = draw(sentences.rows, spec["sentences"], spec["seed"], spec.get("subset", "keyed_hash"))
@@ -123,7 +124,7 @@ def valley_places(sentences: Sentences, spec: Mapping[str, Any]) -> tuple[list[V
     return around, [place for place in grid if fits(place.row, place.length)]
 
 
-def read_sig(sentences: Sentences, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+def read_sig(sentences: Sentences, spec: JsonObject) -> list[dict[str, Any]]:
     """``{id, concentration, mean_sig}`` of each sentence: of the SIG of its canvas at the reference's length, as Oracle
     takes it; six decimals."""
     rows = []
@@ -145,7 +146,7 @@ def slot_sigs(sentences: Sentences, sig: str) -> list[tuple[float, ...]]:
     return list(map(gains, readings[: len(canvases)], readings[len(canvases) :]))
 
 
-def concentration(sigs: Sequence[float], settings: Mapping[str, Any]) -> float:
+def concentration(sigs: Sequence[float], settings: JsonObject) -> float:
     """That of the SIG of all L ≥ 1 slots of the all-mask canvas, by the ``measure`` of the config's block; a negative
     SIG counts as 0."""
     positive = [max(0.0, sig) for sig in sigs]

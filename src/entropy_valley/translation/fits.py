@@ -22,6 +22,7 @@ from entropy_valley.lengths.baselines import mean_confidence
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.progress import progress
 from entropy_valley.revisions import DECODING, LENGTH_HEAD
+from entropy_valley.settings import JsonObject
 from entropy_valley.store import Store
 from entropy_valley.texts import counted
 from entropy_valley.translation.job import ROW, RunModel, Sentences
@@ -54,7 +55,7 @@ class Pairs:
         def pipeline(count: int) -> Pipeline:
             return Pipeline(sentences.model.runner("probe", store), sentences.at(range(count)).inputs)
 
-        return cls(sentences.rows[:limit], sentences.model.identity.prompt, pipeline)
+        return cls(sentences.rows[:limit], sentences.model.prompt, pipeline)
 
     def statistics(self, parts: Sequence[str], bias_pairs: int = 0) -> dict[str, Any]:
         """These ``parts`` of the statistics; that of confidences from the first ``bias_pairs`` pairs."""
@@ -95,7 +96,7 @@ class Pairs:
                 examples.append(Example(sentences[place], probes, length))
         return examples
 
-    def taught(self, method: LengthMethod) -> tuple[LengthMethod, Mapping[str, Any]]:
+    def taught(self, method: LengthMethod) -> tuple[LengthMethod, JsonObject]:
         """A copy of the method that has learned from the pairs, and what it says of that."""
         examples = self.examples(method)
         about = counted(len(examples), "pair")
@@ -116,7 +117,7 @@ def _if_it_fits(work: Work) -> Work:
         return None
 
 
-def length_head(training: Sentences, dev: Path, spec: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]]:
+def length_head(training: Sentences, dev: Path, spec: JsonObject) -> tuple[bytes, dict[str, Any]]:
     """The head that a spec asks for, trained on training pairs where the store has it not: the bytes of its
     ``.safetensors``, and how well it does on training and dev pairs."""
     model, settings = training.model, dict(spec["training"])
@@ -128,7 +129,7 @@ def length_head(training: Sentences, dev: Path, spec: Mapping[str, Any]) -> tupl
     if not kept or kept[0] >= len(train):
         raise InputError(training.file, "no training pair fits the context", "Give shorter pairs.")
     digests = [training.data_digest, files.file_digest(dev)]
-    stage = ["trained length head", DECODING, LENGTH_HEAD, model.identity.digest, model.engine_numerics]
+    stage = ["trained length head", DECODING, LENGTH_HEAD, model.digest, model.engine_numerics]
     limit = [spec["limit"]] if "limit" in spec else []
     key = files.digest([*stage, *digests, spec["training"], spec["seed"], *limit])
 
@@ -171,7 +172,7 @@ def predict(sentences: Sentences, weights: bytes) -> list[dict[int, float]]:
     ``weights`` are the head's. The model is loaded at a miss; a sentence costs one pass over its prompt.
     """
     model, prompts = sentences.model, sentences.inputs.prompts
-    stage = ["length head", DECODING, LENGTH_HEAD, model.identity.digest, model.engine_numerics]
+    stage = ["length head", DECODING, LENGTH_HEAD, model.digest, model.engine_numerics]
     keys = [files.digest([*stage, list(prompt), files.bytes_digest(weights)]) for prompt in prompts]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
@@ -193,10 +194,10 @@ class Fits:
     statistics: LengthStatistics | None = None
     learned: Mapping[str, LengthMethod] = field(default_factory=dict)
     head: bytes | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: JsonObject = field(default_factory=dict)
 
     @classmethod
-    def of(cls, model: RunModel, specs: Mapping[str, Any] | None) -> Self:
+    def of(cls, model: RunModel, specs: JsonObject | None) -> Self:
         """What the ``fits`` of a job's spec ask for, if anything, from the run's corpus, through the store.
 
         The probes of these pairs have a store of their own: all others would read past them.
@@ -223,7 +224,7 @@ class Fits:
             fits = dataclasses.replace(fits, head=head)
         return dataclasses.replace(fits, facts=facts)
 
-    def method(self, name: str, settings: Mapping[str, Any]) -> LengthMethod:
+    def method(self, name: str, settings: JsonObject) -> LengthMethod:
         """A length method of the job, with what it has learned."""
         return self.learned.get(name) or make_method(name, settings, self.statistics)
 

@@ -12,7 +12,7 @@ import functools
 import importlib.metadata
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -26,11 +26,11 @@ from entropy_valley.decoding.runner import Memo, Runner
 from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
 from entropy_valley.model.adapters import FACTS, adapter_digest
-from entropy_valley.model.checkpoint import MANIFEST, checkpoint_digest, config_arguments, special_ids
-from entropy_valley.model.families import find_family
-from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Prompt, attention_of, load_tokenizer, turn_end_id
+from entropy_valley.model.checkpoint import MANIFEST, Checkpoint
+from entropy_valley.model.prompt import PREFIX, Prompt, attention_of
 from entropy_valley.progress import progress
 from entropy_valley.results import Record, made
+from entropy_valley.settings import JsonObject
 from entropy_valley.store import Store
 from entropy_valley.translation.pipeline import Inputs, Texts
 
@@ -47,46 +47,6 @@ TOKENS = {"cpu": 1024, "cuda": 4096}
 ROW = ("id", "source", "target")  # what a row of a test set has
 PAIRS = ("train.jsonl", "dev.jsonl")  # of a corpus
 Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
-
-
-@dataclass(frozen=True)
-class Identity:
-    """A backbone's prompt and context, and the digests that name it and its adapter (None: the bare backbone).
-
-    ``texts`` reads what the model writes.
-    """
-
-    prompt: Prompt
-    context: int
-    backbone_digest: str
-    adapter_digest: str | None
-    texts: Texts
-
-    @property
-    def digest(self) -> str:
-        """One name of backbone and adapter together."""
-        return files.digest([self.backbone_digest, self.adapter_digest])
-
-
-def read_identity(
-    backbone: Path, adapter: Path | None, family: str, template: str, bos: bool, attention: str = BOTH_WAYS
-) -> Identity:
-    """Read tokenizer, context and digests from the folders of a backbone and its adapter; no tensor is touched
-    but those of an adapter that has no ``adapter.json``.
-
-    Raises InputError for an adapter of another backbone or attention, and for a BOS that the tokenizer has not.
-    """
-    kind = find_family(family)
-    digest = checkpoint_digest(backbone)
-    context = config_arguments(backbone, kind)["max_position_embeddings"]
-    tokenizer = load_tokenizer(backbone, kind)
-    ids = special_ids(backbone, kind, tokenizer)
-    if bos and ids.bos is None:
-        raise InputError(backbone, "its tokenizer has no BOS token", "Set the backbone's bos: false.")
-    prompt = Prompt(template, tokenizer, ids.bos if bos else None)
-    given = adapter_digest(adapter, kind, digest, attention) if adapter else None
-    texts = Texts(prompt, turn_end_id(tokenizer, kind), ids.mask)
-    return Identity(prompt, context, digest, given, texts)
 
 
 @dataclass(frozen=True)
@@ -107,7 +67,7 @@ class Execution:
     token_budget: int | None = None
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], threads: int = 1) -> Self:
+    def of(cls, values: JsonObject, threads: int = 1) -> Self:
         """From what a rule hands over, whose paths are texts and which may have more."""
         return TypeAdapter(cls).validate_python({**values, "threads": threads})
 
@@ -121,20 +81,30 @@ class Execution:
 
 
 class RunModel:
-    """The model of a run for one job: its spec, its identity, the store and the ledger."""
+    """The model of a run for one job: its spec, what names it, the store and the ledger.
 
-    def __init__(self, spec: Mapping[str, Any], execution: Execution) -> None:
+    Raises InputError for an adapter of another backbone or attention, and for a BOS that the tokenizer has not.
+    """
+
+    def __init__(self, spec: JsonObject, execution: Execution) -> None:
         self.spec, self.execution, self._started = spec, execution, time.monotonic()
         self.attention = attention_of(spec)
-        self.identity = read_identity(
-            execution.backbone, execution.adapter, spec["family"], spec["prompt"], spec["bos"], self.attention
-        )
+        self.checkpoint = checkpoint = Checkpoint.read(execution.backbone, spec["family"])
+        family, ids, adapter = checkpoint.family, checkpoint.ids, execution.adapter
+        if spec["bos"] and ids.bos is None:
+            problem = "its tokenizer has no BOS token"
+            raise InputError(execution.backbone, problem, "Set the backbone's bos: false.")
+        self.prompt = Prompt(spec["prompt"], checkpoint.tokenizer, ids.bos if spec["bos"] else None)
+        self.texts = Texts(self.prompt, family.turn_end_id(checkpoint.tokenizer), ids.mask)
+        # Of the bare backbone None. No tensor is touched but those of an adapter that has no ``adapter.json``.
+        self.adapter_digest = adapter_digest(adapter, family, checkpoint.digest, self.attention) if adapter else None
+        self.digest = files.digest([checkpoint.digest, self.adapter_digest])  # one name of both together
         self.shifted: bool = spec["shifted"]
         self.precision: str = spec["precision"]
         self.merge: bool = spec.get("merge_adapter", True)
         self.float32_head = spec.get("head_precision") == "float32"
-        stock = find_family(spec["family"]).is_stock  # which pads nothing
-        self.fill = None if stock else padded_tokens(spec, execution.device, execution.token_budget)
+        # A stock class pads nothing.
+        self.fill = None if family.is_stock else padded_tokens(spec, execution.device, execution.token_budget)
         self.reveals_masks = reveals_masks(spec)
         # Only padded passes have one shape.
         self.compiles = bool(self.fill) and spec.get("compile_layers", False)
@@ -170,8 +140,8 @@ class RunModel:
         """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
         return {
             "decoder": "|".join([*decoder, *[UNMERGED] * (not self.merge), *self._prefix, *self._modes]),
-            "backbone_digest": self.identity.backbone_digest,
-            "adapter_digest": self.identity.adapter_digest,
+            "backbone_digest": self.checkpoint.digest,
+            "adapter_digest": self.adapter_digest,
             "shifted": self.shifted,
         }
 
@@ -183,10 +153,9 @@ class RunModel:
         from entropy_valley.model.load import load_backbone
 
         torch.set_num_threads(self.execution.threads)
-        self.ledger.count(loads=1)
+        self.ledger.update(loads=1)
         return load_backbone(
-            self.execution.backbone,
-            self.spec["family"],
+            self.checkpoint,
             device=self.execution.device,
             dtype=self.precision,
             adapter=self.execution.adapter,
@@ -207,7 +176,7 @@ class RunModel:
     def runner(self, bar: str, store: Store | None = None) -> Runner:
         """Work on sentences, through the job's store unless another is given; ``bar`` names the results in errors and
         the progress bar."""
-        memo = Memo(self.store if store is None else store, self.identity.digest, self.engine_numerics)
+        memo = Memo(self.store if store is None else store, self.digest, self.engine_numerics)
         return Runner(lambda: self.engine, self.ledger, memo, bar)
 
     def recall(self, what: str, keys: Sequence[str], compute: Compute) -> list[Any]:
@@ -221,7 +190,7 @@ class RunModel:
                 values[key] = self.store.get(key)
                 if values[key] is None:
                     missing.append(place)
-        self.ledger.count(requested=len(keys), computed=len(missing))
+        self.ledger.update(requested=len(keys), computed=len(missing))
         if missing:
             with progress(total=len(missing), description=what, unit="result") as bar:
                 for place, value in compute(missing):
@@ -237,10 +206,10 @@ class RunModel:
         """A job from here on: keep the header of what the block makes of these files, the backbone and the adapter,
         close the store, and say on stderr how much was asked for, shared and computed."""
         backbone, adapter = self.execution.backbone, self.execution.adapter
-        folders: dict[str | Path, str | None] = {backbone: self.identity.backbone_digest}
+        folders: dict[str | Path, str | None] = {backbone: self.checkpoint.digest}
         described = [backbone / MANIFEST]
         if adapter:
-            folders[adapter] = self.identity.adapter_digest
+            folders[adapter] = self.adapter_digest
             described.append(adapter / FACTS)
         inputs = [*read, *filter(Path.is_file, described)]
         with self.store, made(rule, params, inputs, written, folders) as record:
@@ -252,7 +221,7 @@ class RunModel:
         sys.stderr.write(f"{what}: {self.ledger.text()}; {time.monotonic() - self._started:.1f} s\n")
 
 
-def padded_tokens(spec: Mapping[str, Any], device: str, budget: int | None) -> int | None:
+def padded_tokens(spec: JsonObject, device: str, budget: int | None) -> int | None:
     """Tokens of each pass of a job that pads them (``decoding.batch_invariant``; ``auto``: on GPUs); None: it pads
     none. ``budget`` is what its command line says."""
     kind, setting = device.partition(":")[0], spec.get("batch_invariant", "auto")
@@ -285,14 +254,13 @@ class Sentences:
     @functools.cached_property
     def inputs(self) -> Inputs:
         """Their prompts, which are read at the first use."""
-        known = self.model.identity
         names, sources = [row["id"] for row in self.rows], [row["source"] for row in self.rows]
         aligned = []
         for row in self.rows:
             spans = row.get("anchors")
-            aligned.append(spans and known.prompt.slots_of(row["target"], spans))
-        return Inputs.of(self.file, names, sources, known.texts, known.context, aligned)
+            aligned.append(spans and self.model.prompt.slots_of(row["target"], spans))
+        return Inputs.of(self.file, names, sources, self.model.texts, self.model.checkpoint.context, aligned)
 
     def tokens(self, side: str) -> list[int]:
         """How many tokens each ``source`` or ``target`` has."""
-        return [len(self.model.identity.prompt.tokens(row[side])) for row in self.rows]
+        return [len(self.model.prompt.tokens(row[side])) for row in self.rows]

@@ -105,7 +105,7 @@ def timing(
     """
     model, inputs, ledger = sentences.model, sentences.inputs, Ledger()
     backbone, repeats = model.backbone, model.spec["repeats"]
-    seen = sentences_of(sentences.rows, model.identity.prompt, method, rooms=inputs.rooms)
+    seen = sentences_of(sentences.rows, model.prompt, method, rooms=inputs.rooms)
     engine = Engine(backbone, ledger, model.execution.token_budget, reveals_masks=model.reveals_masks)
     pipeline = Pipeline.of(engine, inputs, CachePolicy.of(model.spec))
 
@@ -121,7 +121,7 @@ def timing(
         return seconds(lambda: deque(work, maxlen=0), backbone.device.type) / len(seen)
 
     once(bounded(map(run, groups), len(groups), repeats + 1, most))  # warms up
-    ran = {name: getattr(ledger, name) / len(seen) for name in COUNTS}
+    ran = {name: ledger[name] / len(seen) for name in COUNTS}
     taken = list(bounded((once(map(run, groups)) for _ in range(repeats)), repeats, 1, most))
     return {"seconds_per_sentence": statistics.median(taken), "repeats": taken, **ran}
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from entropy_valley.decoding.canvas import NO_CACHE, SHORTEST, CachePolicy, ProbeResult
+from entropy_valley.decoding.canvas import NO_CACHE, SHORTEST, CachePolicy, Canvas, ProbeResult
 from entropy_valley.decoding.requests import Denoising, Draft, Finished, Probe, gains
 from entropy_valley.decoding.runner import Runner
 from entropy_valley.errors import InputError, SentenceError
@@ -241,30 +241,25 @@ class Pipeline:
         if denoising.looks_at_distractor:
             other = inputs.distractors[place]
             missing = [(place, length) for length in lengths if length not in known]
-            readings = yield from self._read([*missing, *((other, length) for length in lengths)])
+            asked = [*missing, *((other, length) for length in lengths)]
+            readings = dict(zip(asked, (yield inputs.probes(asked)), strict=True))  # exact ones
             known |= {length: readings[place, length] for _, length in missing}
         requests = []
         for length in lengths:
-            more: dict[str, Any] = {}  # what the order looks at
+            canvas = Canvas(prompt, length, (), known.get(length), inputs.sourceless, sentence=inputs.names[place])
+            distractor = None
+            # What the order looks at.
             if denoising.looks_at_distractor:
-                sigs = gains(known[length], readings[other, length])
-                more = {"distractor": inputs.prompts[other], "sigs": sigs}
-            elif denoising.looks_at_anchors:
-                more = {"anchors": [slot for slot in inputs.anchors(place) if slot < length]}
-            more |= {"sentence": inputs.names[place], "cache": self.cache}
-            start = known.get(length)
-            requests.append(denoising.request(prompt, inputs.sourceless, length, room, start, **more))
+                distractor = inputs.prompts[other]
+                canvas = dataclasses.replace(canvas, sigs=gains(known[length], readings[other, length]))
+            elif denoising.order and denoising.order.anchored:
+                anchors = [slot for slot in inputs.anchors(place) if slot < length]
+                canvas = dataclasses.replace(canvas, anchors=anchors)
+            requests.append(denoising.request(canvas, room, distractor, self.cache))
         decoded = yield requests
         if row.get("rescoring") and len(lengths) > 1:
             decoded = yield from self._rescored(prompt, decoded)
         return dict(zip(lengths, decoded, strict=True))
-
-    def _read(
-        self, canvases: Sequence[tuple[int, int]]
-    ) -> Generator[Sequence[Request], list[Any], dict[tuple[int, int], ProbeResult]]:
-        """The exact readings of canvases, each named by (place, slots)."""
-        readings = yield self.inputs.probes(canvases)
-        return dict(zip(canvases, readings, strict=True))
 
     def _rescored(
         self, prompt: Sequence[int], decoded: Sequence[Decoded]

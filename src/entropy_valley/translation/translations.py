@@ -26,6 +26,7 @@ from entropy_valley.lengths.baselines import reassign
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.results import REMEDY, Record, System, differences, read_record, record_path
 from entropy_valley.revisions import DECODING
+from entropy_valley.settings import JsonObject
 from entropy_valley.translation import autoregressive
 from entropy_valley.translation.costs import COUNTS, PromptCosts, sentence_costs
 from entropy_valley.translation.fits import Fits, predict
@@ -46,7 +47,7 @@ Choice = tuple[str, str]  # a test set and a length method
 
 
 def write(
-    params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str, shards: Sequence[str] = ()
+    params: JsonObject, execution: Execution, testsets: Sequence[str], out: str, shards: Sequence[str] = ()
 ) -> None:
     """Write the rows of a set and its header: from the model, or, without one, from what its ``shards`` have written.
 
@@ -65,7 +66,7 @@ def write(
         record.facts.update({"fits": fits} if fits else {})
 
 
-def write_shard(params: Mapping[str, Any], execution: Execution, testsets: Sequence[str], out: str) -> None:
+def write_shard(params: JsonObject, execution: Execution, testsets: Sequence[str], out: str) -> None:
     """Write the rows of the sentences of one shard, by which the file is named: ``0of2.jsonl`` has every second
     sentence of each test set from the first on."""
     number, count = map(int, Path(out).stem.split("of"))
@@ -93,7 +94,7 @@ class Translations:
 
     def __init__(
         self,
-        params: Mapping[str, Any],
+        params: JsonObject,
         execution: Execution,
         testsets: Sequence[str | Path],
         shard: int = 0,
@@ -211,7 +212,7 @@ class Translations:
         places = range(len(sentences.rows)) if every else self._places(sentences)
         length_method, part = self.fits.method(method, settings), sentences.at(places)
         predicted = predict(part, self.fits.head) if declared(kind, "uses_length_head") and self.fits.head else ()
-        known = sentences_of(part.rows, self.model.identity.prompt, length_method, predicted, part.inputs.rooms)
+        known = sentences_of(part.rows, self.model.prompt, length_method, predicted, part.inputs.rooms)
         pipeline, self._canvases[choice] = self._pipeline(runner, sentences), {}
         works = []
         for place, sentence in zip(places, known, strict=True):
@@ -324,13 +325,13 @@ def row(sentences: Sentences, place: int, canvas: Row, decoded: Mapping[int, Dec
     a variable-length decoder changes the canvas, ``length`` is the final one.
     """
     best, inputs, model = winner(decoded), sentences.inputs, sentences.model
-    tokens = model.identity.texts.tokens(best)
+    tokens = model.texts.tokens(best)
     other = inputs.prompts[inputs.distractors[place]] if denoising.looks_at_distractor else inputs.sourceless
     once, cache = model.attention == PREFIX, CachePolicy.of(model.spec)
     prompts = PromptCosts(len(inputs.prompts[place]), len(other), model.shifted, once, cache)
     return {
         "id": sentences.rows[place]["id"],
-        "hypothesis": model.identity.prompt.text(tokens),
+        "hypothesis": model.prompt.text(tokens),
         "length": len(best.tokens),
         "tokens": tokens,
         "logprob": best.logprob,

@@ -28,7 +28,7 @@ from entropy_valley.lengths.settings import LengthStatisticsSection
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.model import adapters
 from entropy_valley.model.families import STOCK, find_family
-from entropy_valley.model.prompt import Prompt, attention_of, turn_end_id
+from entropy_valley.model.prompt import Prompt, attention_of
 from entropy_valley.plugins import GUIDE
 from entropy_valley.progress import progress
 from entropy_valley.settings import Location, Section, Template, checked
@@ -454,8 +454,8 @@ class Translator:
 
     @functools.cached_property
     def _texts(self) -> Texts:
-        backbone = self.backbone
-        return Texts(self.prompt, turn_end_id(self.prompt.tokenizer, backbone.family), backbone.mask_id)
+        turn_end = self.backbone.family.turn_end_id(self.prompt.tokenizer)
+        return Texts(self.prompt, turn_end, self.backbone.mask_id)
 
     @functools.cached_property
     def _engine(self) -> Engine:

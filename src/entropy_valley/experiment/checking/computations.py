@@ -26,6 +26,7 @@ from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.head import HEAD_ROWS
 from entropy_valley.decoding.orders import MinimumEntropy, reveal_counts
 from entropy_valley.experiment.checking.checks import Check, CheckError, SkippedError
+from entropy_valley.experiment.checking.size import BYTES, Size
 from entropy_valley.experiment.checking.subject import Subject, model_config
 from entropy_valley.experiment.demo.grammar import Synthetic
 from entropy_valley.model.adapters import LOSSES, WEIGHTS
@@ -33,7 +34,6 @@ from entropy_valley.model.checkpoint import write_checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import NF4, Backbone, empty_model, quantise, torch_dtype
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.model.size import BYTES, Size
 from entropy_valley.texts import counted
 from entropy_valley.training import deepspeed, memory
 from entropy_valley.training.settings import AUTO, Lora
@@ -230,7 +230,7 @@ def drawn(count: int, steps: int = STEPS) -> list[Canvas]:
 def run_all(engine: Engine, canvases: Sequence[Canvas]) -> list[Any]:
     """What the engine gives for each canvas."""
     order = MinimumEntropy() if canvases[0].counts else None
-    done = dict(engine.run(Queue(enumerate(canvases)), order))
+    done = dict(engine.run(Queue(enumerate(canvases), engine.prompts.are_shared), order))
     return [done[place] for place in range(len(canvases))]
 
 

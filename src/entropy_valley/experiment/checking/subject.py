@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from entropy_valley.experiment.checking.size import Size
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import all_cells
 from entropy_valley.experiment.config.paths import backbone_folder, checkpoint_of
 from entropy_valley.experiment.demo.settings import SHAPE, stock_config
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import find_family
-from entropy_valley.model.size import Size
 from entropy_valley.translation.job import padded_tokens
 
 _OF_TRAINING = {"precision", "global_batch", "micro_tokens", "activation_checkpointing", "max_tokens", "lora"}

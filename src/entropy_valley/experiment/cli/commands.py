@@ -201,7 +201,8 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    from entropy_valley.model import adapters, card
+    from entropy_valley.model import adapters
+    from entropy_valley.training import card
 
     adapters.export(arguments.adapter, arguments.out, arguments.layout, arguments.family)
     card.write_card(arguments.out, arguments.layout)

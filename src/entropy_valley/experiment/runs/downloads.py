@@ -8,11 +8,11 @@ from pathlib import Path
 
 from entropy_valley import machine
 from entropy_valley.experiment.checking import subject
+from entropy_valley.experiment.checking.size import RELEASED
 from entropy_valley.experiment.config import Experiment, paths
 from entropy_valley.experiment.config.matrix import Run
 from entropy_valley.experiment.config.schema import checkpoints
 from entropy_valley.experiment.runs.jobs import Job
-from entropy_valley.model.size import RELEASED
 from entropy_valley.scoring import comet_checkpoint
 
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en

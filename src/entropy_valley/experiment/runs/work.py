@@ -15,6 +15,7 @@ from typing import Any
 
 from entropy_valley.decoding.canvas import CachePolicy
 from entropy_valley.experiment.checking import subject
+from entropy_valley.experiment.checking.size import BYTES, Size
 from entropy_valley.experiment.config import Experiment, params
 from entropy_valley.experiment.config.matrix import DEV, Cell, CellSet
 from entropy_valley.experiment.config.methods import base_method, source_guided
@@ -23,7 +24,6 @@ from entropy_valley.experiment.runs.jobs import Job
 from entropy_valley.lengths import find_method
 from entropy_valley.lengths.base import declared
 from entropy_valley.model.prompt import PREFIX, attention_of
-from entropy_valley.model.size import BYTES, Size
 from entropy_valley.results import system_of
 from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
 

@@ -23,7 +23,7 @@ from entropy_valley.experiment.tables.coverage import EXTRACTORS, PLACEHOLDERS
 from entropy_valley.experiment.tables.names import method_names
 from entropy_valley.experiment.tables.reader import Results, require_of_config
 from entropy_valley.model import adapters, checkpoint
-from entropy_valley.model.prompt import WHOLE
+from entropy_valley.model.checkpoint import WHOLE
 from entropy_valley.results import Record, header_path, moved, read_record, rows
 from entropy_valley.settings import read_object
 

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from entropy_valley import files, shipped
 from entropy_valley.errors import InputError, listed
+from entropy_valley.model.checkpoint import load_tokenizer
 from entropy_valley.model.families import find_family
-from entropy_valley.model.prompt import Prompt, load_tokenizer
+from entropy_valley.model.prompt import Prompt
 from entropy_valley.results import (
     CONFIG,
     ENDING,
