@@ -7,7 +7,8 @@ from tiny_checkpoints import run_model
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.model.checkpoint import checkpoint_digest
+from entropy_valley.model.checkpoint import checkpoint_digest, load_tokenizer
+from entropy_valley.model.families import FAMILIES
 from entropy_valley.translation.pipeline import Inputs
 
 TEMPLATE = "English: {src}\nGerman: "
