@@ -152,11 +152,11 @@ class TestUnpadded:
         monkeypatch.setitem(comet.CHUNK, "cpu", 20)
         real, chunks = comet._score_embedded, []
 
-        def breaking(model, segments):
+        def breaking(model, segments, rows):
             chunks.append(segments)
             if len(chunks) == 3:
                 raise KeyboardInterrupt
-            return real(model, segments)
+            return real(model, segments, rows)
 
         monkeypatch.setattr(comet, "_score_embedded", breaking)
         with pytest.raises(KeyboardInterrupt), Store(tmp_path) as store:

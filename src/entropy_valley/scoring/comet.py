@@ -29,7 +29,7 @@ from entropy_valley.settings import REPOSITORY, Commit, Name, Section
 # last batch of a length is filled by repeating a sequence, so a segment alone runs in the same shape as in company,
 # and each row is computed from itself. The estimator always gets 64 rows.
 #
-# On a CPU a batch has one row, which gives the bits of COMET run on one segment.
+# On a CPU a batch has one row, which gives the bits of COMET run on one segment. A job may ask for more.
 
 
 ROWS = {"cpu": 1, "cuda": 64}  # of a batch, and of the estimator's; signatures of scores have it
@@ -46,22 +46,25 @@ _EMBEDS_SENTENCES = ("regression_metric", "referenceless_regression_metric")
 _ENCODED = ("input_ids", "attention_mask", "token_type_ids")
 
 
-def unpadded_scores(model: Any, segments: Sequence[Segment]) -> Iterator[tuple[Segment, float]]:
+def unpadded_scores(
+    model: Any, segments: Sequence[Segment], rows: int | None = None
+) -> Iterator[tuple[Segment, float]]:
     """Each of ``segments``, which are distinct, with its score; not in their order.
 
-    ``model`` is a COMET model in evaluation mode.
+    ``model`` is a COMET model in evaluation mode. ``rows`` of a batch are :data:`ROWS`, unless they are given.
     """
     import torch
 
     score = _score_embedded if model.hparams.class_identifier in _EMBEDS_SENTENCES else _score_joint
+    rows = rows or ROWS[model.device.type]
     remaining = iter(sorted(segments))  # so that those of one source, encoded once, are in one chunk
     while chunk := list(islice(remaining, CHUNK[model.device.type])):
         with torch.inference_mode():
-            scores = score(model, chunk)
+            scores = score(model, chunk, rows)
         yield from zip(chunk, scores, strict=True)
 
 
-def _score_embedded(model: Any, segments: Sequence[Segment]) -> list[float]:
+def _score_embedded(model: Any, segments: Sequence[Segment], rows: int) -> list[float]:
     """Scores by a model that reads source, hypothesis and reference apart: each distinct text is encoded once."""
     import torch
 
@@ -73,13 +76,13 @@ def _score_embedded(model: Any, segments: Sequence[Segment]) -> list[float]:
     def embed(**inputs: Any) -> Inputs:
         return {"embedding": model.get_sentence_embedding(**inputs)}
 
-    embedded = dict(zip(texts, _by_length(embed, sequences, model.device), strict=True))
+    embedded = dict(zip(texts, _by_length(embed, sequences, model.device, rows), strict=True))
     named = [
         {f"{name}_input_ids": embedded[text]["embedding"] for name, text in zip(NAMES, segment, strict=False)}
         for segment in segments
     ]
     masks = {name.replace("input_ids", "attention_mask"): None for name in named[0]}
-    rows, scores = ROWS[model.device.type], []
+    scores: list[float] = []
     with _replaced(model, "get_sentence_embedding", lambda embedding, _: embedding):
         for start in range(0, len(named), rows):
             batch = named[start : start + rows]
@@ -87,17 +90,17 @@ def _score_embedded(model: Any, segments: Sequence[Segment]) -> list[float]:
     return scores
 
 
-def _score_joint(model: Any, segments: Sequence[Segment]) -> list[float]:
+def _score_joint(model: Any, segments: Sequence[Segment], rows: int) -> list[float]:
     """Scores by a model that reads the texts of a segment in one sequence, or in three of different texts."""
     samples = [dict(zip(NAMES, segment, strict=False)) for segment in segments]
     prepared = [model.prepare_sample([sample], stage="predict") for sample in samples]
     sequences = [{name: one[name] for name in _ENCODED if name in one} for inputs in prepared for one in inputs]
-    predictions = iter(_by_length(model.forward, sequences, model.device))
+    predictions = iter(_by_length(model.forward, sequences, model.device, rows))
     with _replaced(model, "forward", lambda **_: next(predictions)):
         return [model.predict_step(moved(inputs, model.device)).scores.item() for inputs in prepared]
 
 
-def _by_length(run: Callable[..., Any], sequences: Sequence[Inputs], device: Any) -> list[Any]:
+def _by_length(run: Callable[..., Any], sequences: Sequence[Inputs], device: Any, most: int) -> list[Any]:
     """What ``run`` returns for each sequence, in order: a mapping to tensors of one row."""
     outputs: dict[int, Any] = {}
     by_length = defaultdict(list)
@@ -105,7 +108,7 @@ def _by_length(run: Callable[..., Any], sequences: Sequence[Inputs], device: Any
         by_length[sequence["input_ids"].shape[1]].append(number)
     for length, numbers in by_length.items():
         # A power of two fills a kernel's blocks of rows. Rows of an incomplete block may be summed in another order.
-        rows = min(ROWS[device.type], 1 << max(1, TOKENS // length).bit_length() - 1)
+        rows = min(most, 1 << max(1, TOKENS // length).bit_length() - 1)
         for start in range(0, len(numbers), rows):
             batch = numbers[start : start + rows]
             together = run(**moved(_filled([sequences[number] for number in batch], rows), device))
@@ -226,7 +229,7 @@ class Comet(Section):
         keys = {one: _key([one], signed) for one in dict.fromkeys(segments) if one not in scores}
         scores.update({one: stored[0] for one, key in keys.items() if (stored := self._job.store.get(key))})
         if missing := [one for one in keys if one not in scores]:
-            scored = unpadded_scores(self._loaded(), missing)
+            scored = unpadded_scores(self._loaded(), missing, self._job.rows)
             for one, score in progress(scored, total=len(missing), description="COMET", unit="sentence"):
                 scores[one] = self._keep(keys[one], [round(score, DECIMALS)])[0]
         return [scores[one] for one in segments]

@@ -74,7 +74,8 @@ class ScoringJob:
     """What a metric may use of the job that scores.
 
     ``checkpoint``: a COMET folder or its ``.ckpt`` file, of metrics that have one. ``threads`` are for the CPU and
-    change no number. ``store`` keeps finished scores between jobs; without a folder it keeps none.
+    change no number. ``store`` keeps finished scores between jobs; without a folder it keeps none. ``rows`` of
+    COMET's batches change the last digits: None for those that scores have in files.
     """
 
     target_language: str
@@ -82,6 +83,7 @@ class ScoringJob:
     device: str = "cpu"
     threads: int = 1
     store: Store = field(default_factory=lambda: Store(None))
+    rows: int | None = None
 
     @functools.cached_property
     def device_name(self) -> str:
@@ -234,6 +236,7 @@ class Chrf(Section):
     word_order: NonNegativeInt = Field(0, description="longest n-gram of words; 2 is chrF++")
     beta: PositiveInt = Field(2, description="weight of recall over precision")
     _chrf: Any = PrivateAttr(None)
+    _scores: dict[tuple[str, str], float] = PrivateAttr(default_factory=dict)  # of sentences: many systems share some
 
     def prepare(self, job: ScoringJob) -> None:
         from sacrebleu.metrics import CHRF
@@ -244,8 +247,11 @@ class Chrf(Section):
         self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
     ) -> list[float]:
         """chrF of each sentence, six decimals."""
-        pairs = zip(hypotheses, references, strict=True)
-        return [round(self._chrf.sentence_score(output, [reference]).score, _DECIMALS) for output, reference in pairs]
+        pairs = list(zip(hypotheses, references, strict=True))
+        for output, reference in {*pairs} - self._scores.keys():
+            score = self._chrf.sentence_score(output, [reference]).score
+            self._scores[output, reference] = round(score, _DECIMALS)
+        return [self._scores[pair] for pair in pairs]
 
     def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float:
         """chrF of the corpus, which is not the mean of its sentences', six decimals."""

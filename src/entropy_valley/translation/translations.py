@@ -158,7 +158,8 @@ class Translations:
         sentences = self.tests[cell.testset]
         if cell.order:
             denoising = self._denoising_of(cell)
-            signed, totals = signature(self.model, denoising), summary(sentences, rows, denoising)
+            signed = signature(self.model, denoising)
+            totals = summary(rows, sentences.tokens("target"), denoising)
         else:
             search = autoregressive.search_of(self.base)
             signed, totals = autoregressive.signature(self.model, search), autoregressive.summary(rows)
@@ -340,16 +341,16 @@ def row(sentences: Sentences, place: int, canvas: Row, decoded: Mapping[int, Dec
     }
 
 
-def summary(sentences: Sentences, rows: Sequence[Row], denoising: Denoising) -> dict[str, float]:
+def summary(rows: Sequence[Row], targets: Sequence[int], denoising: Denoising) -> dict[str, float]:
     """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a
     variable-length decoder all.
 
-    ``length_mae``: mean distance of the (chosen) canvas from the reference's tokens and its EOS, six decimals.
+    ``length_mae``: mean distance of the (chosen) canvas from the reference's tokens, the ``targets``, and its EOS, six
+    decimals.
     ``contenders``: all canvases that were decoded, where any sentence had more than one.
     """
     within = sum(bool(denoising.variable_length) or row["length"] <= denoising.steps for row in rows)
     decoded = sum(len(contenders(row["canvas"])) for row in rows)
-    targets = sentences.tokens("target")
     distances = [abs(row["length"] - tokens - 1) for row, tokens in zip(rows, targets, strict=True)]
     return {
         "sentences": len(rows),

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from entropy_valley import files, shipped
+from entropy_valley.decoding.requests import Denoising
 from entropy_valley.errors import InputError, listed
 from entropy_valley.model.checkpoint import load_tokenizer
 from entropy_valley.model.families import find_family
@@ -86,7 +87,8 @@ class Report:
 # --- The folder.
 
 
-class Cell(NamedTuple):
+@dataclass
+class Cell:
     """What a file of a set has of a cell; ``home`` is the folder of the set. ``entry`` and ``params`` are what the
     header beside the file says of the cell and of the set."""
 
@@ -96,6 +98,13 @@ class Cell(NamedTuple):
     rows: Sequence[Row]
     entry: Mapping[str, Any]
     params: Mapping[str, Any]
+
+    @functools.cached_property
+    def denoising(self) -> Denoising | None:
+        """The reveal order and its budget; None of an autoregressive system."""
+        if not self.system.order:
+            return None
+        return Denoising.of({**self.params, **self.params["orders"][self.system.order], "steps": self.system.steps})
 
     @property
     def run(self) -> tuple[str, ...]:
@@ -152,40 +161,35 @@ class Folder:
                     report.differ(FILES, place, problem)
                 report.same[FILES] += not problems
 
-    def input_paths(self, home: str) -> list[Path]:
-        """Where what the translations of a set were made from is now: LLaDA-tiny's checkpoint is wherever this package
-        is installed."""
+    def model(self, home: str) -> tuple[Path | None, Path | None]:
+        """The checkpoint and the adapter that the translations of a set were made from, None for what is not here."""
         record = self.records[f"{home}/{HEADER}"]
-        former, paths = record.path.removesuffix(f"{home}/{TRANSLATIONS}"), []
+        former = record.path.removesuffix(f"{home}/{TRANSLATIONS}")
+        checkpoint = adapter = None
         for path, digest in record.inputs.items():
             here = self.root / path.removeprefix(former) if path.startswith(former) else Path(path)
-            paths.append(shipped.CHECKPOINT if digest == shipped.origin()["digest"] else here)
-        return paths
-
-    def model(self, home: str) -> tuple[Path | None, Path | None]:
-        """The checkpoint and the adapter of a set, None for what is not here."""
-        paths = self.input_paths(home)
-        checkpoint, adapter = (
-            next((path for path in paths if (path / name).is_file()), None)
-            for name in ("config.json", "adapter_config.json")
-        )
+            # LLaDA-tiny's checkpoint is wherever this package is installed.
+            here = shipped.CHECKPOINT if digest == shipped.origin()["digest"] else here
+            if (here / "config.json").is_file():
+                checkpoint = here
+            elif (here / "adapter_config.json").is_file():
+                adapter = here
         return checkpoint, adapter
 
     # Rows.
 
-    def cells(self, report: Report, name: str) -> Iterator[Cell]:
-        """The cells of all sets in their translations or scores."""
-        for home in self.sets:
-            file, cells = f"{home}/{name}", []
-            header = header_path(file).as_posix()
-            with report.reading("rows", file):
-                if record := self.records.get(header):
-                    rows, described = self.rows(file), entries(self.root / header)
-                    # A cell that lacks on one side is found here, before its rows are looked at.
-                    report.compare("rows", file, "cells", sorted(rows), sorted(described))
-                    for system, own in rows.items():
-                        cells.append(Cell(home, file, system, own, described.get(system, {}), record.params))
-            yield from cells
+    def cells(self, report: Report, home: str, name: str) -> list[Cell]:
+        """The cells of a set in its translations or scores."""
+        file = f"{home}/{name}"
+        header = header_path(file).as_posix()
+        with report.reading("rows", file):
+            if record := self.records.get(header):
+                rows, described = self.rows(file), entries(self.root / header)
+                # A cell that lacks on one side is found here, before its rows are looked at.
+                report.compare("rows", file, "cells", sorted(rows), sorted(described))
+                found = rows.items()
+                return [Cell(home, file, one, own, described.get(one, {}), record.params) for one, own in found]
+        return []
 
     @functools.lru_cache(maxsize=128)  # noqa: B019, files that are in memory
     def rows(self, file: str) -> dict[System, list[Row]]:

@@ -27,7 +27,6 @@ from entropy_valley.experiment.verification.folder import MOST_BYTES, Folder, Re
 from entropy_valley.results import CONFIG, SET_FILES
 from entropy_valley.settings import read_object
 
-PART = "tables, figures and pages"
 FOLDERS = ("tables", "figures", "pages")  # of what is made again
 DOCUMENT = f"{document.NAME}.tex"
 NOISE = 1e-15  # what is smaller is 0 on another machine, unless it is a p-value
@@ -35,14 +34,12 @@ ELSEWHERE = Unchecked("figures and live.html of another machine or of other vers
 FURTHER = "files that the config does not have"
 TIMES = Unchecked("the table of costs: its hours are those of the jobs that had finished when it was made")
 COSTS = "tables/cost"
-MATPLOTLIB = matplotlib.__version__.encode()
 
 
 def check(folder: Folder, report: Report) -> None:
     """Make everything again that the config asks for or that is stored, and compare it."""
     with report.reading("config", CONFIG), tempfile.TemporaryDirectory() as work:
-        config = read_object(folder.root / CONFIG)
-        root = Path(work, "results")
+        config, root = read_object(folder.root / CONFIG), Path(work, "results")
         # Nothing is written into the folder that is checked.
         root.mkdir()
         for path in folder.root.iterdir():
@@ -53,35 +50,31 @@ def check(folder: Folder, report: Report) -> None:
         for one in sets_of(experiment).all:
             # A set that lacks would only show as tables that cannot be made.
             for name in SET_FILES:
-                file = f"{one.folder(experiment.results)}/{name}"
-                if not Path(file).is_file():
-                    place = Path(file).relative_to(root)
-                    report.differ("rows", place, "is not there, but the config has this set")
+                file = Path(one.folder(experiment.results), name)
+                if not file.is_file():
+                    report.differ("rows", file.relative_to(root), "is not there, but the config has this set")
         # The document names its folder of results.
         here, former = (render.escape(str(path)).encode() for path in (root, config["results"]))
-        known: set[str] = set()
         # Figures have no header: they count as made where the sets were.
-        machines = [record.facts.get("machine") for record in folder.records.values()]
-        is_from_here = machine.description() in machines
+        is_from_here = machine.description() in [one.facts.get("machine") for one in folder.records.values()]
+        known: set[str] = set()
         for name, made, inputs in _products(folder, experiment):
             known |= {*made}
-            stored = [file for file in made if (folder.root / file).is_file()]
-            for file in made:
-                if file not in stored:
-                    report.differ(name, file, "is not there")
             with report.reading(name, name):
                 make(experiment, [f"{root}/{file}" for file in made], inputs)
-                if name == COSTS:
-                    report.compare(name, f"{COSTS}.csv", "", None, TIMES)
-                    continue
-                for file in stored:
-                    before = files.regular(folder.root / file, MOST_BYTES).read_bytes()
-                    follows = Path(root, file).read_bytes().replace(here, former)
-                    _check_file(report, name, file, before, follows, is_from_here)
+            for file in made:
+                if not (folder.root / file).is_file():
+                    report.differ(name, file, "is not there")
+                # What could not be made has its line already.
+                elif (root / file).is_file():
+                    with report.reading(name, file):
+                        before = files.regular(folder.root / file, MOST_BYTES).read_bytes()
+                        follows = (root / file).read_bytes().replace(here, former)
+                        _check_file(report, name, file, before, follows, is_from_here)
         paths = [path for name in FOLDERS for path in (folder.root / name).rglob("*") if path.is_file()]
         # Nothing tells what these follow from.
         further = {path.relative_to(folder.root).as_posix() for path in paths} - known
-        report.unchecked[PART][FURTHER] += len(further)
+        report.unchecked["tables, figures and pages"][FURTHER] += len(further)
 
 
 def _products(folder: Folder, experiment: Experiment) -> Iterator[tuple[str, list[str], Sequence[str]]]:
@@ -105,16 +98,18 @@ def _products(folder: Folder, experiment: Experiment) -> Iterator[tuple[str, lis
 def _check_file(report: Report, part: str, file: str, stored: bytes, follows: bytes, is_from_here: bool) -> None:
     """Compare a file with what was made again: CSV by value, other texts line by line, the rest by bytes. These are the
     same each time on one machine and by one version of matplotlib, which is in its files, or of zlib."""
-    if file.endswith(".csv"):
+    if part == COSTS:
+        report.compare(part, file, "content", None, TIMES)
+    elif file.endswith(".csv"):
         _check_numbers(report, part, file, stored, follows)
     elif not file.endswith((".pdf", ".svg", ".png", live.NAME)):
         lines = (content.decode().splitlines() for content in (stored, follows))
         for number, (line, expected) in enumerate(itertools.zip_longest(*lines, fillvalue="no line"), 1):
             report.compare(part, file, f"line {number}", line, expected)
-    elif stored == follows or (is_from_here and (file == live.NAME or MATPLOTLIB in stored)):
-        report.compare(part, file, "content", files.bytes_digest(stored), files.bytes_digest(follows))
     else:
-        report.compare(part, file, "content", None, ELSEWHERE)
+        is_alike = is_from_here and (file == live.NAME or matplotlib.__version__.encode() in stored)
+        digest = files.bytes_digest(follows) if stored == follows or is_alike else ELSEWHERE
+        report.compare(part, file, "content", files.bytes_digest(stored), digest)
 
 
 def _check_numbers(report: Report, part: str, file: str, stored: bytes, follows: bytes) -> None:
@@ -135,6 +130,5 @@ def _check_numbers(report: Report, part: str, file: str, stored: bytes, follows:
         report.same[part] += int(alike.sum())
         # The header is line 1.
         for row in after.index[~alike]:
-            label = brief(" ".join(after.loc[row]), 60)
-            place = f"row {row + 2} ({label}), {column}"
+            place = f"row {row + 2} ({brief(' '.join(after.loc[row]), 60)}), {column}"
             report.compare(part, file, place, before.at[row, column], after.at[row, column])

@@ -1,21 +1,21 @@
-"""Every set scored again: by sacreBLEU, and by COMET with each text once, whichever sets have it."""
+"""Every set scored again, as its job has done it: by sacreBLEU, and by COMET with each text once."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.verification.folder import Cell, Folder, Report, Unchecked, testset_file
 from entropy_valley.experiment.verification.sets import NO_TESTSET, check_ids
-from entropy_valley.results import SCORES, TRANSLATIONS
+from entropy_valley.results import SCORES, TRANSLATIONS, System
 from entropy_valley.scoring import from_params, metrics
 from entropy_valley.scoring.comet import MainComet
-from entropy_valley.scoring.metrics import Scorer, ScoringJob
-from entropy_valley.scoring.sets import Outputs, read_outputs
+from entropy_valley.scoring.metrics import Scorer, Scores, ScoringJob
+from entropy_valley.scoring.sets import Outputs, read_outputs, score_cells
 
 NEAR = 1e-5  # between two computations of COMET, whose sums differ in their order
+ROWS = 16  # texts that COMET reads together: less time, and digits beyond `NEAR`
 NO_COMET = Unchecked("COMET's checkpoint is not at hand (--comet names one)")
 OWN = Unchecked("a further metric: a checkpoint of COMET, or the user's own")
 DOWNLOADS = ("flores101", "flores200", "spBLEU-1K")  # sacreBLEU fetches these tokenizers
@@ -24,33 +24,51 @@ DOWNLOADS = ("flores101", "flores200", "spBLEU-1K")  # sacreBLEU fetches these t
 def check(folder: Folder, report: Report, comet: Path | None, device: str) -> None:
     """Score the translations of every set again. ``comet`` is a checkpoint of the main metric, where the folder has
     none of its own."""
-    ready: dict[str, Scorer | Unchecked] = {}  # by settings: a COMET knows the texts that it has scored
-    for cell in folder.cells(report, SCORES):
+    # By name and settings: a COMET is loaded once, and knows the texts that it has scored.
+    scorers: dict[str, Scorer] = {}
+    for home in folder.sets:
+        cells = folder.cells(report, home, SCORES)
+        outputs = _outputs(folder, report, cells)
+        metrics_of_set: dict[str, Scorer] = {}
+        for cell in cells[:1]:
+            with report.reading("scores", cell.header):
+                metrics_of_set = from_params({**cell.params, "metrics": {}})
+        for name, metric in metrics_of_set.items():
+            with report.reading("scores", cells[0].header):
+                scorer = scorers.setdefault(f"{name} {metric!r}", metric)
+                job = _job(folder, cells[0], name, scorer, comet, device)
+                if isinstance(job, Unchecked):
+                    again: Mapping[System, Scores | Unchecked] = dict.fromkeys(outputs, job)
+                else:
+                    again = score_cells(name, scorer, job, outputs)
+                for cell in cells:
+                    if cell.system in outputs:
+                        _compare(report, cell, name, outputs[cell.system].ids, again[cell.system])
+
+
+def _outputs(folder: Folder, report: Report, cells: list[Cell]) -> dict[System, Outputs]:
+    """The translations of each cell beside its test set, where their sentences are the same."""
+    outputs = {}
+    for cell in cells:
         with report.reading("rows", cell.file):
             check_ids(folder, report, cell)
-            label, testset = cell.system.label, folder.root / testset_file(cell.run[0], cell.system.testset)
-            stored = cell.entry.get("sentences")
+            label, stored = cell.system.label, cell.entry.get("sentences")
             report.compare("totals of cells", cell.header, f"sentences of {label}", stored, len(cell.rows))
-            texts: Outputs | Unchecked = NO_TESTSET
-            if testset.is_file():
-                # read_outputs pairs ids, and names the first that does not fit.
-                translated = folder.rows(f"{cell.home}/{TRANSLATIONS}").get(cell.system, [])
-                texts = read_outputs(testset, translated, f"{cell.home}/{TRANSLATIONS}: {label}")
-            for name, metric in from_params({**cell.params, "metrics": {}}).items():
-                # Scores depend on settings and language, not on what was translated.
-                key = files.canonical([name, {**cell.params, "made_from": None}])
-                with report.reading("scores", cell.header):
-                    if key not in ready:
-                        ready[key] = _prepared(folder, cell, name, metric, comet, device)
-                    _check_metric(report, cell, name, texts, ready[key])
             for name in cell.params.get("metrics", {}):
                 report.compare("further metrics", cell.header, f"{name} of {label}", None, OWN)
+            testset = folder.root / testset_file(cell.run[0], cell.system.testset)
+            if not testset.is_file():
+                report.compare("scores", cell.header, label, None, NO_TESTSET)
+                continue
+            file = f"{cell.home}/{TRANSLATIONS}"
+            outputs[cell.system] = read_outputs(testset, folder.rows(file).get(cell.system, []), f"{file}: {label}")
+    return outputs
 
 
-def _prepared(
+def _job(
     folder: Folder, cell: Cell, name: str, metric: Scorer, comet: Path | None, device: str
-) -> Scorer | Unchecked:
-    """A metric that is ready, or why there is none."""
+) -> ScoringJob | Unchecked:
+    """What a metric needs to score, or why it cannot."""
     checkpoint = None
     if isinstance(metric, MainComet):
         trained_here = folder.root / "comet"
@@ -59,17 +77,16 @@ def _prepared(
             return NO_COMET
     elif name == "bleu" and cell.params["bleu"].get("tokenize") in DOWNLOADS:
         return Unchecked("BLEU with a tokenizer that sacreBLEU downloads")
+    job = ScoringJob(cell.params["target_language"], checkpoint, device, rows=ROWS if device == "cpu" else None)
     try:
-        metrics.prepare(name, metric, ScoringJob(cell.params["target_language"], checkpoint, device))
+        metrics.prepare(name, metric, job)
     # As where a tokenizer of sacreBLEU is not installed.
     except InputError as error:
         return Unchecked(f"{error.place}: {error.problem}")
-    return metric
+    return job
 
 
-def _check_metric(
-    report: Report, cell: Cell, name: str, texts: Outputs | Unchecked, metric: Scorer | Unchecked
-) -> None:
+def _compare(report: Report, cell: Cell, name: str, ids: Sequence[str], again: Scores | Unchecked) -> None:
     """Compare the scores of a cell and of its sentences. COMET's score of a cell is the mean of its rows, with or
     without a checkpoint."""
     part, within = ("BLEU and chrF", 0.0) if name in ("bleu", "chrf") else ("COMET", NEAR)
@@ -77,16 +94,15 @@ def _check_metric(
     if part == "COMET":
         mean = sum(row[name] for row in cell.rows) / len(cell.rows)
         report.compare(part, cell.header, f"{place}, the mean of its rows", stored, mean)
-    if isinstance(metric, Unchecked) or isinstance(texts, Unchecked):
-        report.compare(part, cell.header, place, stored, metric if isinstance(metric, Unchecked) else texts)
+    if isinstance(again, Unchecked):
+        report.compare(part, cell.header, place, stored, again)
         return
-    again = metrics.score(name, metric, texts.sources, texts.hypotheses, texts.references)
     report.compare(part, cell.header, place, stored, again.system, within)
     # Other weights may give nearly the same scores.
     if again.digest:
-        used: Any = cell.entry.get("digests", {}).get("comet")
+        used = cell.entry.get("digests", {}).get("comet")
         report.compare(part, cell.header, f"digest of the checkpoint of {name}", used, again.digest)
-    segments = dict(zip(texts.ids, again.segments or (), strict=False))
+    segments = dict(zip(ids, again.segments or (), strict=False))
     for row in cell.rows if segments else ():
         score = segments.get(row["id"])
         report.compare(part, cell.file, f"line {row['line']}, {name}", row.get(name), score, within)

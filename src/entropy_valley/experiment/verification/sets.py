@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from entropy_valley.decoding.variable_length import VARIABLE_LENGTH
 from entropy_valley.errors import listed
 from entropy_valley.experiment.verification.folder import Cell, Folder, Report, Row, Unchecked
 from entropy_valley.lengths import Choice, Sentence, make_method
 from entropy_valley.lengths.baselines import reassign
 from entropy_valley.results import TRANSLATIONS
 from entropy_valley.texts import counted
+from entropy_valley.translation import autoregressive, translations
 
-TOTALS = ("calls", "slots", "passes", "run_tokens", "head_rows")
-ONE_PASS_A_STEP = ("med", "left_to_right", "random")  # orders that look at the canvas alone
 ON_GRID = ("ev", "neighbours", "lr_style", "eos_probe")  # they probe a grid of ratios
 UNPROBED = ("oracle", "oracle_on_grid", "ratio")  # they need the numbers of tokens alone
 NO_TOKENIZER = Unchecked("the backbone's tokenizer is not at hand")
@@ -24,7 +22,7 @@ Tokens = Mapping[str, tuple[int, int]]
 
 def check(folder: Folder, report: Report) -> None:
     """Check every row of every set, and what its header says of each cell."""
-    for cell in folder.cells(report, TRANSLATIONS):
+    for cell in (cell for home in folder.sets for cell in folder.cells(report, home, TRANSLATIONS)):
         with report.reading("rows", cell.file):
             check_ids(folder, report, cell)
             prompt, first_line = folder.prompt(cell.run[1]), cell.params.get("first_line", False)
@@ -32,11 +30,10 @@ def check(folder: Folder, report: Report) -> None:
                 text = prompt.text(row["tokens"], first_line) if prompt else NO_TOKENIZER
                 report.compare("texts", cell.file, f"line {row['line']}, hypothesis", row["hypothesis"], text)
             tokens = folder.tokens(*cell.run[:2], cell.system.testset)
-            if cell.system.order:  # an autoregressive system has no canvas
+            # An autoregressive system has no canvas.
+            if cell.denoising:
                 _check_canvases(folder, report, cell, tokens)
-            for name, total in _totals(cell, tokens).items():
-                place = f"{name} of {cell.system.label}"
-                report.compare("totals of cells", cell.header, place, cell.entry.get(name), total)
+            _check_totals(report, cell, tokens)
 
 
 def check_ids(folder: Folder, report: Report, cell: Cell) -> None:
@@ -57,11 +54,10 @@ def check_tokens(folder: Folder, report: Report) -> None:
         file = path.relative_to(folder.root)
         direction, backbone, testset = file.parts[0], file.parts[1], file.stem
         with report.reading("token counts", file):
-            prompt = folder.prompt(backbone)
             # Without a tokenizer the same file would be compared with itself.
-            follows = folder.tokens(direction, backbone, testset) if prompt else {}
+            follows = folder.tokens(direction, backbone, testset) if folder.prompt(backbone) else None
             for sentence, counts in folder.counted(direction, backbone, testset).items():
-                value = follows.get(sentence) if follows else NO_TESTSET if prompt else NO_TOKENIZER
+                value = NO_TOKENIZER if follows is None else follows.get(sentence) if follows else NO_TESTSET
                 report.compare("token counts", file, f"tokens of {sentence}", counts, value)
 
 
@@ -70,7 +66,7 @@ def check_tokens(folder: Folder, report: Report) -> None:
 
 def _check_canvases(folder: Folder, report: Report, cell: Cell, tokens: Tokens) -> None:
     """The candidates from the numbers of tokens, the choice from the candidates' scores, calls and slots from both."""
-    settings, order = cell.params["methods"][cell.system.method], cell.params["orders"][cell.system.order]["order"]
+    settings = cell.params["methods"][cell.system.method]
     # A block of the config may be a method under another name.
     kind = settings.get("method", cell.system.method)
     method = make_method(cell.system.method, settings) if kind in (*ON_GRID, *UNPROBED) else None
@@ -85,13 +81,11 @@ def _check_canvases(folder: Folder, report: Report, cell: Cell, tokens: Tokens) 
             candidates = [method.choose(known, {}).length] if kind in UNPROBED else sorted(method.propose(known, {}))
         elif sentence in reassigned:
             candidates = [reassigned[sentence]]
-        length, costs = canvas["length"], _costs(row, kind, cell.system.steps)
-        if order in VARIABLE_LENGTH:
-            length = Unchecked("a canvas that changes in decoding")
+        length, costs = canvas["length"], _costs(cell, row, kind)
+        if cell.denoising.variable_length:
+            length = costs = Unchecked("a canvas that changes in decoding")
         elif "contenders" in canvas:
             length = Unchecked("which of several translations is kept: the others are not stored")
-        if order not in ONE_PASS_A_STEP:
-            costs = Unchecked("calls and slots of an order that takes more than a pass for a step")
         values = (
             ("canvas.candidates", canvas["candidates"], candidates),
             ("canvas.length", canvas["length"], _chosen(kind, canvas)),
@@ -116,14 +110,14 @@ def _chosen(kind: str, canvas: Mapping[str, Any]) -> int | Unchecked:
     return Unchecked(f"the choice of {kind}: it depends on what is not stored")
 
 
-def _costs(row: Row, kind: str, steps: int) -> Any:
-    """Calls and slots as the paper counts them: a probe a candidate, then T passes over each canvas; one more over each
-    of several that are scored again. A search may have probed more than its candidates."""
+def _costs(cell: Cell, row: Row, kind: str) -> tuple[int, int]:
+    """Calls and slots as the paper counts them: a probe a candidate, then the passes of the order over each canvas; one
+    more over each of several that are scored again. A search may have probed more than its candidates."""
     canvas = row["canvas"]
     # Lengths that no pass has read cost nothing.
     probed = canvas["candidates"] if canvas["scores"] else []
     decoded = canvas.get("contenders", [canvas["length"]])
-    passes = steps + bool(canvas.get("rescoring") and len(decoded) > 1)
+    passes = cell.denoising.calls + bool(canvas.get("rescoring") and len(decoded) > 1)
     is_grid = kind in (*ON_GRID, *UNPROBED, "reassigned")
     calls, slots = (len(probed), sum(probed)) if is_grid else (canvas["calls"], canvas["slots"])
     return calls + passes * len(decoded), slots + passes * sum(decoded)
@@ -144,16 +138,16 @@ def _reassigned(folder: Folder, cell: Cell, settings: Mapping[str, Any], tokens:
     return {}
 
 
-def _totals(cell: Cell, tokens: Tokens) -> dict[str, Any]:
-    """What a header says of a cell, from its rows: sentences, the sums of costs, and of canvases how many more steps
-    leave as they are, and the mean distance from the reference's tokens and EOS."""
-    # A beam search counts its calls alone.
-    totals: dict[str, Any] = {name: sum(row[name] for row in cell.rows) for name in TOTALS if name in cell.rows[0]}
-    totals["sentences"] = len(cell.rows)
-    if cell.system.order:
-        # A variable-length decoder needs no step for each slot.
-        is_settled = cell.params["orders"][cell.system.order]["order"] in VARIABLE_LENGTH
-        totals["within_steps"] = sum(is_settled or row["length"] <= cell.system.steps for row in cell.rows)
-        errors = [abs(row["length"] - tokens[row["id"]][1] - 1) for row in cell.rows if row["id"] in tokens]
-        totals["length_mae"] = round(sum(errors) / len(errors), 6) if errors else NO_TOKENIZER
-    return totals
+def _check_totals(report: Report, cell: Cell, tokens: Tokens) -> None:
+    """What the header says of a cell, from its rows."""
+    part, label = "totals of cells", cell.system.label
+    if not cell.denoising:
+        totals = autoregressive.summary(cell.rows)
+    elif all(row["id"] in tokens for row in cell.rows):
+        totals = translations.summary(cell.rows, [tokens[row["id"]][1] for row in cell.rows], cell.denoising)
+    else:
+        # Or the test set lacks a sentence, which is a difference already.
+        report.compare(part, cell.header, label, None, NO_TOKENIZER)
+        return
+    for name, total in totals.items():
+        report.compare(part, cell.header, f"{name} of {label}", cell.entry.get(name), total)
