@@ -292,7 +292,7 @@ def test_further_metrics_come_last():
     further = {"kiwi": KIWI, "chrf_words": words, "spbleu": {"metric": "bleu", "label": "spBLEU"}}
     scoring = Scoring(comet=RELEASED, metrics=further)
     assert metrics_of(scoring)[3:] == (
-        Metric("kiwi", "CometKiwi", decimals=4, reference_free=True),
+        Metric("kiwi", "CometKiwi", decimals=4),
         Metric("chrf_words", "chrF++", decimals=2),
         Metric("spbleu", "spBLEU", decimals=2, segments=False, by_direction=True),
     )
