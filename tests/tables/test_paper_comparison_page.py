@@ -12,8 +12,7 @@ from entropy_valley.experiment.config import base_files
 from entropy_valley.experiment.config.expand import overlay
 from entropy_valley.experiment.config.load import load_merged, merge
 from entropy_valley.experiment.tables import render
-from entropy_valley.experiment.tables.reader import Results
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
 
 KEY = "tables/paper_comparison"
 MAIN = """\
@@ -38,9 +37,8 @@ def made(tmp_path):
         own = {"paper_comparison": {"compare": compare}, "scoring": {"comet": {"label": "COMET"}}}
         one = report(results=str(tmp_path), **own)
         one.names.made = ["tables/main"]
-        paths = {ending: tmp_path / f"tables/out.{ending}" for ending in one.endings}
-        one.make(Results(one.experiment, tmp_path), **paths)
-        return paths["md"].read_text(encoding="utf-8")
+        one.write([f"{tmp_path}/tables/out.{ending}" for ending in one.endings])
+        return (tmp_path / "tables/out.md").read_text(encoding="utf-8")
 
     return make
 

@@ -41,8 +41,8 @@ class Scorer(Protocol):
     """A metric as a class. Its settings are its fields, or the keyword arguments of its constructor.
 
     It is a :class:`SegmentScorer` or a :class:`SystemScorer` or both. Optional attributes: ``higher_is_better`` (else
-    true), ``by_direction`` (else false), ``digest`` (of what it read), and ``prepare(job)``, which is called once before
-    anything is scored.
+    true), ``by_direction`` (else false), ``digest`` (of what it read), and ``prepare(job)``, called once before it
+    scores.
     """
 
     @property

@@ -6,8 +6,7 @@ A new one is a function in a file of this folder and a line in :data:`REPORTS`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from entropy_valley import files, plugins, revisions
@@ -35,7 +34,6 @@ from entropy_valley.experiment.tables import (
     training_tables,
     valley_figure,
 )
-from entropy_valley.experiment.tables.reader import Results
 from entropy_valley.experiment.tables.report import Kind, Report
 from entropy_valley.results import SHORT
 from entropy_valley.settings import values_of
@@ -110,17 +108,6 @@ def _with_code(value: Any, key: str = "") -> Any:
     return plugins.with_code(value) if key in ("method", "order", "metric") and isinstance(value, str) else value
 
 
-def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None:
-    """Make a table or a figure, a file for each of its endings.
-
-    ``inputs`` are the files that its job declares, see :class:`Results`; they are in the same folder of results.
-    """
-    paths = dict(zip(report.endings, map(Path, outputs), strict=True))
-    results = Results(report.experiment, paths["csv"].parents[1], inputs)
-    with files.atomic_together(paths) as new:
-        report.make(results, **new)
-
-
 def layouts() -> list[str]:
     """What ``layout`` of a study may be."""
     return list(dict.fromkeys(key.split("/")[1] for key, kind in REPORTS.items() if kind.of_study))
@@ -137,7 +124,9 @@ def configured(experiment: Experiment) -> dict[str, Report]:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
     # The comparison with the paper reads the other tables.
     if comparison := reports.get("tables/paper_comparison"):
-        comparison.names.made = [path for path, one in reports.items() if one.comparable]
+        for path, one in reports.items():
+            if (one.kind.comparable or one.kind.ready)(one.names):
+                comparison.names.made.append(path)
     return reports
 
 
@@ -193,4 +182,4 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         if report.wanted and study.pools and not kind.tells_pools:
             yield f"a {folder[:-1]} of layout {layout} tells no pools apart; remove `pools`"
         if study_cells(experiment, name):
-            yield from report.problems()
+            yield from kind.problems(report.names)

@@ -15,11 +15,10 @@ from entropy_valley.experiment.stats.job_costs import gpus, stage_hours
 from entropy_valley.experiment.stats.paper_numbers import Published, find
 from entropy_valley.experiment.stats.summary import costs
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import table
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, table
 from entropy_valley.experiment.tables.scores import main_cells
-from entropy_valley.experiment.tables.show import Column, Row, Shown
 from entropy_valley.experiment.tables.systems import TIMED
 from entropy_valley.results import DIAGNOSTICS
 

@@ -14,11 +14,9 @@ from entropy_valley.experiment.config.matrix import instruct_cells
 from entropy_valley.experiment.config.params import shifted
 from entropy_valley.experiment.config.paths import adapter_folder
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import RISING
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import table
-from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.experiment.tables.formats import RISING, Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, table
 from entropy_valley.model import adapters
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family

@@ -17,11 +17,10 @@ from entropy_valley.experiment.human_evaluation.pack import BUCKETS
 from entropy_valley.experiment.human_evaluation.settings import POOLED
 from entropy_valley.experiment.human_evaluation.statistics import PREFERENCES, SCALES
 from entropy_valley.experiment.tables import formats
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import figure, table
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, figure, table
 from entropy_valley.experiment.tables.scores import main_cells
-from entropy_valley.experiment.tables.show import Column, Row, Shown
 from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Figure
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def _file(direction: str) -> str:
 
 def ratings(data: Data, direction: str) -> pd.DataFrame:
     """The ratings of a direction, see :func:`statistics.frame`."""
-    rows = files.read_jsonl(data.files.at(_file(direction)), ("annotator", "id", "preference"))
+    rows = files.read_jsonl(data.files.file(f"{data.files.root}/{_file(direction)}"), ("annotator", "id", "preference"))
     return statistics.frame(rows)
 
 

@@ -20,8 +20,8 @@ from entropy_valley.experiment.config import Experiment, paths
 from entropy_valley.experiment.config.matrix import Cell, Run, sets_of, single_name
 from entropy_valley.experiment.tables import render
 from entropy_valley.experiment.tables.coverage import EXTRACTORS, PLACEHOLDERS
-from entropy_valley.experiment.tables.names import method_names
-from entropy_valley.experiment.tables.reader import Results, require_of_config
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.report import Results, require_of_config
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.prompt import WHOLE
 from entropy_valley.results import Record, header_path, moved, read_record, rows
@@ -176,7 +176,7 @@ def _method(results: Results, cell: Cell) -> dict[str, Any]:
         raise InputError(translations(results.experiment, cell, results.root), problem, REMEDY)
     method = {
         "name": cell.method,
-        "label": method_names(results.experiment, cell.method).short,
+        "label": Names(results.experiment).method(cell.method).short,
         "class": kind,
         "settings": settings,
     }

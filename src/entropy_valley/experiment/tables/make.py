@@ -25,4 +25,4 @@ def make(experiment: Experiment, outputs: Sequence[str], inputs: Iterable[str]) 
         pages.write(experiment, (direction, testset), outputs[0], inputs)
     else:
         report = tables.configured(experiment)[f"{out.parent.name}/{out.name.partition('.')[0]}"]
-        tables.write(report, outputs[: len(report.endings)], inputs)
+        report.write(outputs[: len(report.endings)], inputs)

@@ -16,10 +16,8 @@ from entropy_valley.experiment.config.methods import declares
 from entropy_valley.experiment.config.schema import metrics_of
 from entropy_valley.experiment.tables import formats, render
 from entropy_valley.experiment.tables.coverage import extractors
-from entropy_valley.experiment.tables.names import method_names
-from entropy_valley.experiment.tables.reader import Results
-from entropy_valley.experiment.tables.report import data_of, systems_of
-from entropy_valley.results import SET_FILES
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.report import Results, data_of, set_files
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.texts import base_language
 
@@ -49,9 +47,8 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
 def inputs(experiment: Experiment, place: PagePlace) -> list[str]:
     """Every file that a page reads."""
     shown, root = _shown(experiment, place), experiment.results
-    folders = systems_of(experiment, shown, root)
     testset = f"{root}/corpus/{shown[0].direction}/test/{shown[0].testset}.jsonl"
-    return [testset, *(f"{folder}/{name}" for folder in folders for name in SET_FILES)]
+    return [testset, *set_files(experiment, root, shown)]
 
 
 def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
@@ -96,7 +93,7 @@ def _named(experiment: Experiment, cell: Cell) -> list[Any]:
     method's scores are negative log-probabilities."""
     label, main = experiment.backbones[cell.backbone].label, experiment.tables.backbone
     gives = bool(cell.order) and declares(experiment, cell.method, "gives_probabilities")
-    return [method_names(experiment, cell.method).short, label, cell.method, cell.backbone == main, gives]
+    return [Names(experiment).method(cell.method).short, label, cell.method, cell.backbone == main, gives]
 
 
 def _categories(text: str, language: str) -> list[int]:

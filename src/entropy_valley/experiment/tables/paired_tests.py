@@ -15,12 +15,10 @@ from entropy_valley.experiment.frames import PLACE, SETTING
 from entropy_valley.experiment.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
 from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import RISING
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import ZEROS, table
+from entropy_valley.experiment.tables.formats import RISING, Names
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.report import ZEROS, Data, table
 from entropy_valley.experiment.tables.scores import Rows, main_cells
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
 
 # --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
 

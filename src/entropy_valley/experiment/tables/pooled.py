@@ -17,11 +17,9 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.experiment.stats.summary import BASELINES, closure, require_costs
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import needs_methods, one_setting, table
-from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, needs_methods, one_setting, table
 
 RUNS = [*PLACE, "backbone", "seed"]
 EVERY = "all"  # backbones together

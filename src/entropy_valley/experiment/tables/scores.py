@@ -19,11 +19,9 @@ from entropy_valley.experiment.frames import CELL, PLACE, SETTING
 from entropy_valley.experiment.stats.paper_numbers import Published, deviation, find
 from entropy_valley.experiment.stats.summary import BASELINES, costs, summary
 from entropy_valley.experiment.tables import footnotes, formats, style
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, RISING
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import figure, needs_methods, one_backbone, one_setting, table
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, RISING, Names
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.experiment.tables.style import Figure
 from entropy_valley.experiment.tables.systems import CLOSURES, note
 from entropy_valley.scoring.metrics import Metric
@@ -103,7 +101,7 @@ def main_cells(experiment: Experiment) -> list[Cell]:
     "seeds. Gap closure is (method − Ratio) / (Oracle − Ratio), run by run, over the paper's Fixed Ratio and over the "
     "same ratio with the EOS slot that EV and Oracle have. Oracle takes the reference's length.",
     main_cells,
-    metrics=lambda names: names.main_metrics,
+    metrics=Names.main_metrics,
 )
 def main(names: Names, data: Data) -> Shown:
     """Length methods by direction, for the main backbone. Bold is the best that could be deployed; EV is shaded."""
@@ -146,7 +144,7 @@ def matrix_cells(experiment: Experiment) -> list[Cell]:
     "standard deviation over training seeds. Gap closure is (method − Ratio) / (Oracle − Ratio) under the same order "
     "and T.",
     matrix_cells,
-    metrics=lambda names: names.main_metrics,
+    metrics=Names.main_metrics,
 )
 def whole_matrix(names: Names, data: Data) -> Shown:
     """All cells of the matrix: a section per backbone and order, a group per direction, in it the methods of each T."""
@@ -406,7 +404,7 @@ def reproduction_problems(names: Names) -> Iterator[str]:
 @table(
     "{metric} and BLEU here beside those that the paper prints for LLaDA-8B-Base. Oracle takes the reference's length.",
     columns=("length",),
-    metrics=lambda names: names.main_metrics,
+    metrics=Names.main_metrics,
     problems=reproduction_problems,
 )
 def reproduction(names: Names, data: Data) -> Shown:

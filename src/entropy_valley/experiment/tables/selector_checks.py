@@ -18,10 +18,17 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import paired_test
 from entropy_valley.experiment.stats.summary import run_by_run
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import figure, needs_methods, one_backbone, one_setting, table
-from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import (
+    Data,
+    diagnostics_files,
+    figure,
+    needs_methods,
+    one_backbone,
+    one_setting,
+    table,
+)
 from entropy_valley.experiment.tables.style import (
     BACKBONE_COLOURS,
     METHOD_COLOURS,
@@ -30,9 +37,9 @@ from entropy_valley.experiment.tables.style import (
     Panel,
     legend_above,
 )
-from entropy_valley.experiment.tables.valley_figure import curves, diagnostics_files, draw_line, over_runs
+from entropy_valley.experiment.tables.valley_figure import curves, draw_line, over_runs
 from entropy_valley.lengths.base import candidate_length
-from entropy_valley.results import REMEDY, TRANSLATIONS
+from entropy_valley.results import REMEDY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +112,7 @@ def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> pd.Series:
         if canvas["length"] not in of_length:
             # The grid of the config is not the one that was decoded.
             problem = f"sentence {name!r}: {canvas['length']} slots are not a canvas of EV's grid"
-            raise InputError(data.files.place(cell, TRANSLATIONS), problem, REMEDY)
+            raise InputError(data.files.place(cell), problem, REMEDY)
         ratios.append(of_length[canvas["length"]])
     return pd.Series(ratios)
 

@@ -19,11 +19,9 @@ from entropy_valley.experiment.stats.comparisons import LIMITS, closure_limits
 from entropy_valley.experiment.stats.significance import paired_test
 from entropy_valley.experiment.stats.summary import BASELINES, closure, costs, may_be_chance, require_costs, summary
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import ZEROS, figure, needs_methods, one_backbone, one_setting, table
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, Names
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.report import ZEROS, Data, figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.experiment.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure, faint
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.texts import counted

@@ -16,10 +16,9 @@ from entropy_valley.experiment.config.params import prompt, tokenizers
 from entropy_valley.experiment.config.paths import adapter_folder
 from entropy_valley.experiment.stats.paper_numbers import means
 from entropy_valley.experiment.tables import formats
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data, Results
-from entropy_valley.experiment.tables.report import table
-from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, Results, table
 from entropy_valley.lengths.statistics import PERCENTILES
 from entropy_valley.model import adapters
 from entropy_valley.results import moved, record_of
@@ -199,12 +198,12 @@ def corpus_numbers(names: Names, data: Data) -> pd.DataFrame:
     """
     rows = []
     for name in corpus_directions(names.experiment):
-        counts = data.files.json("corpus", name, "corpus.json")["counts"]
+        counts = data.files.json(f"corpus/{name}/corpus.json")["counts"]
         read, dropped = counts["read"], counts["filtered"]
         numbers = {"read": read, "dropped": dropped, **_reasons(data.files, name), "kept": read - dropped}
         numbers |= {"train": counts["train"], "dev": counts["dev"]}
         rows += [(name, "", metric, value) for metric, value in numbers.items()]
-        for backbone, ratios in data.files.json("corpus", name, "length_ratios.json").items():
+        for backbone, ratios in data.files.json(f"corpus/{name}/length_ratios.json").items():
             rows += [(name, backbone, f"length_ratio_{metric}", ratios[metric]) for metric in RATIOS]
     return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
 
@@ -238,7 +237,7 @@ def corpus(names: Names, data: Data) -> Shown:
     limits: dict[str, None] = {}
     digests = []
     for name in directions:
-        facts = data.files.json("corpus", name, "corpus.json")
+        facts = data.files.json(f"corpus/{name}/corpus.json")
         for language, units in facts["filters"].items():
             # Two directions share a language, and its limits.
             limits |= dict.fromkeys(_limits(language, units))
@@ -251,7 +250,7 @@ def corpus(names: Names, data: Data) -> Shown:
 
 def _reasons(results: Results, direction: str) -> dict[str, int]:
     """How many pairs were dropped for each reason, from the record of their job."""
-    path = results.at("corpus", direction, "corpus.json")
+    path = results.file(f"{results.root}/corpus/{direction}/corpus.json")
     record = record_of(path)
     # The reasons are in the record alone.
     if record is None:

@@ -12,9 +12,8 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import matrix
 from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.summary import CERTAIN
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import figure
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.report import Data, diagnostics_files, figure
 from entropy_valley.experiment.tables.style import BACKBONE_COLOURS, BACKBONE_MARKERS, GRID, Figure, Panel, legend_above
 from entropy_valley.results import DIAGNOSTICS, REMEDY
 
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
 AXES = ("offsets", "offsets_complete", "ratios")
 POINT = ["backbone", *PLACE, "axis", "at"]
 OVER_RUNS, OVER_SENTENCES = "std over runs", "95% of the mean over sentences"
-
-
-def diagnostics_files(names: Names) -> list[str]:
-    """The diagnostics of the runs of its cells."""
-    return [f"{cell.run.folder(names.experiment.results)}/{DIAGNOSTICS}" for cell in names.cells]
 
 
 @figure(
