@@ -6,7 +6,8 @@ A new one is a function in a file of this folder and a line in :data:`REPORTS`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from entropy_valley import files, plugins, revisions
@@ -20,19 +21,21 @@ from entropy_valley.experiment.tables import (
     cost,
     coverage,
     dissociation,
+    document,
     dream_instruct,
     hero,
     human_eval,
+    live,
     method,
     orders,
+    pages,
     paired_tests,
     paper_comparison,
     pooled,
     scores,
-    selector_checks,
     systems,
     training_tables,
-    valley_figure,
+    valley,
 )
 from entropy_valley.experiment.tables.report import Kind, Report
 from entropy_valley.results import SHORT
@@ -56,7 +59,7 @@ REPORTS: dict[str, Kind] = {
     "tables/orders": orders.orders,
     "tables/categories": orders.categories,
     "tables/budgets": scores.budgets,
-    "tables/checks": selector_checks.checks,
+    "tables/checks": valley.checks,
     "tables/readings": scores.readings,
     "tables/reproduction": scores.reproduction,
     "tables/coverage": coverage.coverage,
@@ -73,10 +76,10 @@ REPORTS: dict[str, Kind] = {
     "figures/hero": hero.hero,
     "figures/method": method.method,
     "figures/crossbb": scores.crossbb_figure,
-    "figures/entropy_valley": valley_figure.entropy_valley,
+    "figures/entropy_valley": valley.entropy_valley,
     "figures/dissociation": dissociation.dissociation_figure,
     "figures/cases": cases.cases_figure,
-    "figures/selector_checks": selector_checks.selector_checks,
+    "figures/selector_checks": valley.selector_checks,
     "figures/systems": systems.systems_figure,
     "figures/budgets": scores.budgets_figure,
 }
@@ -128,6 +131,24 @@ def configured(experiment: Experiment) -> dict[str, Report]:
             if (one.kind.comparable or one.kind.ready)(one.names):
                 comparison.names.made.append(path)
     return reports
+
+
+def make(experiment: Experiment, outputs: Sequence[str], inputs: Iterable[str]) -> None:
+    """Make a table or figure, the page of a test set's sentences, the live page, or the document of all.
+
+    ``outputs`` are its files, in the folder of results that has the ``inputs``.
+    """
+    out = Path(outputs[0])
+    if out.name == live.NAME:
+        live.write(experiment, outputs[0], inputs)
+    elif out.name == f"{document.NAME}.tex":
+        document.write(experiment, configured(experiment), out)
+    elif out.parent.name == "pages":
+        direction, testset = out.stem.split(".", 1)
+        pages.write(experiment, (direction, testset), outputs[0], inputs)
+    else:
+        report = configured(experiment)[f"{out.parent.name}/{out.name.partition('.')[0]}"]
+        report.write(outputs[: len(report.endings)], inputs)
 
 
 def known() -> dict[str, Any]:
