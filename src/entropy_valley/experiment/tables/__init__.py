@@ -92,6 +92,7 @@ def spec(experiment: Experiment) -> str:
     It is coarse, and one for all of them: a digest of each section of the config, with the code of a user's own
     classes, and all revisions. To make a table once too often takes a second.
     """
+    # A digest for each section, so that Snakemake can say which one has changed.
     config = _with_code(values_of(experiment))
     sections = {name: files.digest(value)[:SHORT] for name, value in config.items()}
     numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}
@@ -108,6 +109,7 @@ def _with_code(value: Any, key: str = "") -> Any:
         return {name: _with_code(one, str(name)) for name, one in value.items()}
     if isinstance(value, list):
         return [_with_code(one, key) for one in value]
+    # Names of our own classes stay as they are: revisions tell of changes of these.
     return plugins.with_code(value) if key in ("method", "order", "metric") and isinstance(value, str) else value
 
 
@@ -123,6 +125,7 @@ def configured(experiment: Experiment) -> dict[str, Report]:
         folder, layout = key.split("/")
         for name in _studies(experiment, layout) if kind.of_study else [layout]:
             report = kind(experiment, key, name)
+            # A config that lacks what a table shows has no such table.
             if report.wanted:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
     # The comparison with the paper reads the other tables.
@@ -139,6 +142,7 @@ def make(experiment: Experiment, outputs: Sequence[str], inputs: Iterable[str]) 
     ``outputs`` are its files, in the folder of results that has the ``inputs``.
     """
     out = Path(outputs[0])
+    # The names of tables and figures are those of the registry, so the others come first.
     if out.name == live.NAME:
         live.write(experiment, outputs[0], inputs)
     elif out.name == f"{document.NAME}.tex":

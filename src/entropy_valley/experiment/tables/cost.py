@@ -76,6 +76,7 @@ def shown_latencies(experiment: Experiment) -> list[Cell]:
 
 def benchmarked(names: Names) -> Iterator[str]:
     """What the other jobs with a benchmark file write: scores, latencies, diagnostics. Then all have run."""
+    # The hours are those of finished jobs, so the table waits for them.
     experiment, root = names.experiment, names.experiment.results
     yield from (one.scores(root) for one in sets_of(experiment).all)
     yield from (cell.latency(root) for cell in timed_cells(experiment))
@@ -127,6 +128,7 @@ def cost_numbers(names: Names, data: Data, timed: Mapping[Cell, Mapping[str, Any
             paper = None if part == "latency" else printed(number)
             key = (cell.direction, cell.testset, cell.method)
             rows.append((part, *key, measured[kind]["seconds_per_sentence"], paper))
+    # Benchmarks tell no GPUs; the config says what a job holds.
     held = gpus(experiment.device, experiment.training.processes)
     stages = stage_hours(Path(data.files.root, "benchmarks"), held)
     for part, paper in (("hours", None), ("gpu_hours", printed(find(PLACE, "gpu_hours")))):

@@ -46,6 +46,7 @@ def variants(names: Names) -> dict[str, dict[str, Any]]:
 
 def adapter_folders(names: Names) -> dict[str, str]:
     """The folder of the adapter that each variant decodes with, where it has one."""
+    # Methods of a backbone share its run.
     runs = {cell.backbone: cell.run for cell in names.cells}
     folders = {name: adapter_folder(names.experiment, run) for name, run in runs.items()}
     return {name: folder for name, folder in folders.items() if folder}
@@ -205,6 +206,7 @@ def reading(names: Names, reference: Mapping[str, float], numbers: pd.DataFrame)
     place, sentences = names.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
     order = f"reveal order {names.order(cell.order)}, T = {cell.steps}"
     yield f"{place}, {sentences}; {order}; training seed {cell.seed}."
+    # Adapters of others have no losses, and so no vocabulary here.
     sizes = numbers.loc[numbers["metric"] == "vocabulary", "value"].unique()
     if len(sizes):
         uniform = ", ".join(f"{uniform_cross_entropy(size):.2f} (|V| = {size:,.0f})" for size in sizes)

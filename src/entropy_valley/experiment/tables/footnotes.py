@@ -36,6 +36,7 @@ def setting(names: Names, *more: str) -> str:
     # What writes from left to right has neither an order nor a budget.
     cells = [cell for cell in names.cells if not cell.autoregressive]
     backbones = ", ".join(map(names.backbone, dict.fromkeys(cell.backbone for cell in cells)))
+    # The tables that say this have one setting.
     order = f"reveal order {names.order(cells[0].order)}, T = {cells[0].steps}"
     return f"{'; '.join([backbones, order, *more])}."
 
@@ -67,6 +68,7 @@ def reading(names: Names, data: Loaded, numbers: pd.DataFrame) -> list[str]:
 def doubtful_gaps(names: Names, data: Loaded, baselines: Iterable[str] = summary.BASELINES) -> Iterator[str]:
     """Where Oracle's lead over a fixed ratio may be chance, so that there is no gap to close."""
     gaps = summary.doubtful_gaps(data.sentences, names.metric.name)
+    # A table without closures over a ratio needs no note on them.
     for baseline in baselines:
         if baseline not in gaps:
             continue
@@ -100,6 +102,7 @@ def timing(measured: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = []
     for one in measured:
         sentences, rounds = counted(one["sentences"], "sentence"), counted(len(one["single"]["repeats"]), "round")
+        # A batch of all sentences needs no number.
         batches = f", batches of {one['batch']}" if one["batch"] < one["sentences"] else ""
         lines.append(
             f"Latency, with the engine's lookahead: median of {rounds}, {sentences}{batches}; {one['device']}, "
@@ -196,6 +199,7 @@ def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:
     for backbone, runs in cells.groupby("backbone", sort=False):
         name = names.backbone(str(backbone))
         seeds, checkpoints = runs["seed"].nunique(), runs["backbone_digest"].nunique()
+        # Then a deviation is over both, in unknown parts.
         if 1 < checkpoints < seeds:
             yield f"The {seeds} runs of {name} start from {checkpoints} checkpoints."
         elif seeds > 1:
@@ -210,6 +214,7 @@ def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:
 def fitted(names: Names) -> Iterator[str]:
     """Which length methods have learned from the development pairs that they are tested on."""
     experiment = names.experiment
+    # On a test set nobody has learned from its sentences.
     for name in dict.fromkeys(cell.method for cell in names.cells if cell.testset == DEV):
         if declares(experiment, name, "learns"):
             # Without a number it is fitted to all.
@@ -226,6 +231,7 @@ def overlap_file(cell: Cell) -> str:
 def overlapping(names: Names) -> list[Cell]:
     """A cell of each direction and test set that a fine-tuned backbone has: some sentences may be in training."""
     trained = [cell for cell in names.cells if not names.experiment.backbones[cell.backbone].zero_shot]
+    # Any cell of a place will do: they share its test set.
     of_place = {(cell.direction, cell.testset): cell for cell in trained}
     places = dict.fromkeys((cell.direction, cell.testset) for cell in names.cells)
     return [of_place[place] for place in places if place in of_place]
@@ -295,6 +301,7 @@ def _digests(cells: pd.DataFrame) -> Iterator[tuple[str, str]]:
         logits[backbone] = "shifted" if rows["shifted"].iloc[0] == "true" else "unshifted"
     for subject, values in (("data", data), ("backbones", checkpoints), ("logits", logits)):
         yield f"{subject}:", "|".join(map(":".join, values.items()))
+    # A list of hundreds of digests would say no more than one of all.
     adapters = sorted({*cells["adapter_digest"]} - {BARE})
     yield "adapters:", f"{len(adapters)}|{_of_all(adapters)}"
 

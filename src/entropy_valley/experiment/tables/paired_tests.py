@@ -34,6 +34,7 @@ LEVEL = 0.001  # of both p, below which a lead holds, as in the paper's sentence
 def full_significance(names: Names, data: Data) -> Shown:
     """EV, Ratio and Oracle against each other, sentence by sentence: a section per backbone, a group per run."""
     metric, how = names.metric, names.statistics
+    # No main table has pools.
     tests = printed(compare(data.sentences, metric.name, how)).drop(columns="pool")
     titles = ("Δ [95 % CI]", "p", "Wilcoxon's p", "Cohen's d")
     columns = [Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, titles)]
@@ -176,6 +177,7 @@ def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Ite
 
 def size(names: Names, backbone: str) -> str:
     """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""
+    # A variant has the shape of its origin.
     shape = subject.backbone(names.experiment, checkpoint_of(names.experiment, backbone))["arguments"]
     return formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
 
@@ -192,6 +194,7 @@ def lead_rows(names: Names, leads: pd.DataFrame, places: Sequence[Any]) -> Itera
             # A mean over one run is that run.
             elif rows["seed"].nunique() > 1:
                 lines.setdefault("Mean over runs", {})[place] = formats.signed(100 * row.mean, decimals(names))
+        # A seed that one direction lacks still has a row.
         for label, texts in lines.items():
             section = f"{names.method('ev').label} − {names.backbone(str(backbone))}"
             yield Row([label, "", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places)], section)

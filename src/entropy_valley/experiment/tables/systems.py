@@ -383,6 +383,7 @@ def printed_metrics(names: Names) -> list[Metric]:
 
 def untimed_methods(names: Names) -> Iterator[str]:
     """A method that deals another's canvases has nothing to time by itself."""
+    # A study without times may have any method.
     methods = {cell.method for cell in names.cells} if is_timed(names) else set()
     for name in reassigned_methods(names.experiment):
         if name in methods:
@@ -436,6 +437,7 @@ def systems_table(names: Names, data: Data) -> Shown:
 
 def best_values(names: Names, means: pd.DataFrame) -> dict[str, float]:
     """The best mean in each metric, and the lowest error of the length, of the systems that could be deployed."""
+    # What sees the reference cannot be deployed.
     deployable = means[~means["method"].isin(names.informed)]
     best = {"mae": deployable["mae"].min()}
     for metric in names.metrics:
@@ -508,6 +510,7 @@ def transfer(names: Names, data: Data) -> Shown:
     columns += [Column(names.method(name).short, metric.label) for name in methods]
     columns += [Column(f"{names.method(against[0]).short} − {names.method('ratio').short} [95 % CI]")]
     rows = []
+    # Without pools the numbers have no such column.
     runs = runs.assign(pool=runs.get("pool", ""))
     for (backbone, direction, testset), of_testset in runs.groupby(["backbone", *PLACE], sort=False):
         for (pool, seed), of_run in of_testset.groupby(["pool", "seed"], sort=False):
@@ -559,6 +562,7 @@ def systems_figure(names: Names, data: Data) -> Figure:
 
 
 def _points(names: Names, title: str, rows: pd.DataFrame, axes: Axes) -> None:
+    # Names say only what differs from most.
     usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
     # The paper's methods look alike in every figure; the others go through the colours, then the markers.
     others = itertools.product(MARKERS, SERIES_COLOURS)
@@ -600,6 +604,7 @@ def _name(names: Names, row: Any, usual: tuple[str, int]) -> str:
 def _passes_axis(axes: Axes, passes: pd.Series) -> None:
     from matplotlib import ticker
 
+    # On a linear axis the cheap systems would lie on each other.
     if passes.max() > LOGARITHMIC * passes.min():
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_locator(ticker.LogLocator(base=2, subs=(1.0, 1.5)))

@@ -115,6 +115,7 @@ def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
             record = record_of(path)
             settings |= {key: value for key, value in (record.facts if record else {}).items() if key == "device"}
         for key, value in _flat("", settings):
+            # Dozens of settings that nobody has changed would hide the others.
             if key in ROWS.index or value != DEFAULTS.get(key):
                 rows.append((run.backbone, run.direction, run.seed, key, value))
     return pd.DataFrame(rows, columns=FIELDS)
@@ -124,6 +125,7 @@ def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
 def prompts(names: Names, data: Data) -> Shown:
     """A row for each direction and prompt, with the backbones that get it."""
     experiment, listed = names.experiment, []
+    # Seeds share their prompts.
     for direction, backbone in dict.fromkeys((run.direction, run.backbone) for run in runs_of(names)):
         decoded_as = experiment.backbones[backbone].decoding_prompt_of or direction
         text = prompt(experiment, backbone, direction)
@@ -222,9 +224,11 @@ def corpus(names: Names, data: Data) -> Shown:
     numbers = corpus_numbers(names, data)
     values = numbers.set_index(["direction", "backbone", "metric"])["value"].to_dict()
     columns = [Column("", align="l"), *(Column(formats.direction(name), align="r") for name in directions)]
+    # Directions of one config may draw from several sources.
     rows = [Row(["Source", *(experiment.directions[name].train for name in directions)], "Pairs")]
     for key, label in COUNTED:
         rows.append(Row([label, *(_count(values[name, "", key]) for name in directions)], "Pairs"))
+    # Lengths in tokens depend on the tokenizer, so each has a row.
     backbones = dict.fromkeys(backbone for name in directions for backbone in tokenizers(experiment, name))
     spread = " ".join(["{:.2f}"] * len(RANGE))
     for section, metrics, text in ((RATIO, CENTRE, "{:.2f} ({:.2f})"), (SPREAD, RANGE, spread)):
@@ -232,6 +236,7 @@ def corpus(names: Names, data: Data) -> Shown:
             texts = []
             for name in directions:
                 ratios = [values.get((name, backbone, f"length_ratio_{metric}")) for metric in metrics]
+                # A backbone may not be trained in each direction.
                 texts.append(formats.NONE if None in ratios else text.format(*ratios))
             rows.append(Row([names.backbone(backbone), *texts], section))
     limits: dict[str, None] = {}

@@ -102,6 +102,7 @@ def curves(names: Names, data: Data) -> pd.DataFrame:
             place = f"{cell.run.folder(data.files.root)}/{DIAGNOSTICS}"
             raise InputError(place, f"its valley of {cell.testset} lacks one of {', '.join(AXES)}", REMEDY)
         run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
+        # One frame for all axes: a column says which.
         rows += [run | {"axis": axis, **point} for axis in AXES for point in content[axis]]
     return pd.DataFrame(rows).astype({"standard_error": float})
 
@@ -125,6 +126,7 @@ def over_runs(points: pd.DataFrame) -> pd.DataFrame:
 
 def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: str, dashed: bool = False) -> None:
     """A curve with its band, whatever the band is. A dashed one has white markers."""
+    # A line joins its points in their order.
     line = line.sort_values("at")
     axes.fill_between(line["at"], line["low"], line["high"], color=colour, alpha=0.2, linewidth=0)
     axes.plot(
@@ -180,6 +182,7 @@ def chosen(names: Names, data: Data) -> Iterator[Measured]:
     for place in dict.fromkeys((cell.direction, cell.testset) for cell in ev):
         grid = sorted(grid_of(names, place[0]))
         runs = [nominal_ratios(data, cell, grid) for cell in ev if (cell.direction, cell.testset) == place]
+        # Ratios that no sentence takes have a row, too.
         for number, ratio in enumerate(grid, 1):
             counts, shares = [(run == ratio).sum() for run in runs], [(run == ratio).mean() for run in runs]
             values = {"ratio": ratio, "count": sum(counts) / len(runs), "share": sum(shares) / len(runs)}
@@ -207,6 +210,7 @@ def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> pd.Series:
 
 
 def scores(names: Names, data: Data) -> Iterator[Measured]:
+    # A permutation is one draw of a system: its score alone says nothing.
     cells = data.cells[data.cells["method"].isin([METHOD, *ALTERNATIVES])]
     for (*place, method), runs in cells.groupby([*PLACE, "method"], sort=False):
         values = runs[names.metric.name]
@@ -251,6 +255,7 @@ def checks(names: Names, data: Data) -> Shown:
     numbers = check_numbers(names, data)
     places = [place for place, _ in numbers.groupby(PLACE, sort=False)]  # as the config has them
     lines: dict[tuple[str, str], dict[Any, str]] = {}
+    # The checks stand in the order in which a reader asks.
     for check in ("sweep", "chosen", "score", "test"):
         rows = numbers[numbers["check"] == check]
         for (item, seed, *place), of_line in rows.groupby(["item", "seed", *PLACE], sort=False, dropna=False):
@@ -280,6 +285,7 @@ def line_of(names: Names, check: str, item: str, seed: float, values: Numbers) -
 def reading(names: Names, tests: pd.DataFrame) -> list[str]:
     """The setting, and how to read each check."""
     counts = tests.loc[(tests["metric"] == "systems") & tests["item"].isin(COMPARED), "value"].unique()
+    # Runs may differ in how many permutations they have.
     permutations = " or ".join(f"{count:.0f}" for count in counts)
     reassigned = (
         "Reassigned: each sentence gets the ratio L/|x| that EV took for another; its score is the mean over "
@@ -339,6 +345,7 @@ def _sweep(names: Names, place: Any, line: pd.DataFrame, first: bool, axes: Axes
     _lowest(axes, line.loc[line["mean"].idxmin()])
     axes.set_title(names.place(*place))
     axes.set_xlabel("ratio r of the canvas")
+    # The text of the lowest point needs room below the curve.
     axes.margins(y=0.25)
     if first:
         axes.set_ylabel("mean all-mask entropy (nats)")
