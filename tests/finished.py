@@ -33,8 +33,8 @@ from entropy_valley.experiment.config.expand import overlay
 from entropy_valley.experiment.config.load import load_merged, merge
 from entropy_valley.experiment.config.matrix import Cell, sets_of
 from entropy_valley.experiment.tables import document, pages
-from entropy_valley.experiment.tables.reader import Results, specs_behind
-from entropy_valley.experiment.tables.show import Shown
+from entropy_valley.experiment.tables.render import Shown
+from entropy_valley.experiment.tables.report import Results, specs_behind
 from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
 
 ROOT = Path(__file__).parents[1]
@@ -70,7 +70,7 @@ class Run:
         """Make a report; its files by ending."""
         report = self.report(name)
         outputs = {ending: self.root / f"{name}.{ending}" for ending in report.endings}
-        tables.write(report, list(map(str, outputs.values())), report.inputs())
+        report.write(list(map(str, outputs.values())), report.inputs())
         return outputs
 
     @property

@@ -20,7 +20,6 @@ import torch
 from tiny_checkpoints import ROWS, SOURCES
 
 import entropy_valley
-from entropy_valley.experiment import tables
 from entropy_valley.experiment.config.load import base_files, load_files
 from entropy_valley.files import write_jsonl
 from entropy_valley.lengths import make_method
@@ -108,8 +107,8 @@ def of_table(folder: Path) -> Steps:
     run = finished.Run(folder, matrix={"backbones": ["llada-tiny"], "directions": ["en-zh"], "seeds": [1]})
     report = run.report("tables/main")
     outputs, inputs = [f"{run.root}/tables/main.{ending}" for ending in report.endings], report.inputs()
-    tables.write(report, outputs, inputs)
-    return steps(lambda: tables.write(report, outputs, inputs))
+    report.write(outputs, inputs)
+    return steps(lambda: report.write(outputs, inputs))
 
 
 if __name__ == "__main__":

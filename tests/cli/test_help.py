@@ -34,7 +34,7 @@ def test_help_is_plain_text(monkeypatch, capsys):
     overview = said(monkeypatch, capsys, "--help")
     assert said(monkeypatch, capsys) == overview
     names = re.findall(r"^    ([a-z-]+)(?: |$)", overview, re.MULTILINE)
-    assert {"audit", "translate", "mt-metrics-eval"} < set(names)
+    assert {"audit", "translate", "export"} < set(names)
     for text in (overview, *(said(monkeypatch, capsys, name, "--help") for name in names)):
         assert "`" not in text and re.match(r"usage: .*?\n\n[A-Z][a-z]+ .*?\.\n\n", text, re.DOTALL), text
         assert max(map(len, text.splitlines())) <= 80

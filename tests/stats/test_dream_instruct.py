@@ -30,4 +30,8 @@ def test_the_minimum_is_below_all(losses):
 
 def test_outputs_worked_by_hand():
     texts = ["", "....", " \n", "词语", "ab c"]
-    assert describe(texts) == {"sentences": 5, "empty_rate": 2 / 5, "mean_characters": (0 + 4 + 2 + 2 + 4) / 5}
+    assert describe(pd.Series(texts)) == {
+        "sentences": 5,
+        "empty_rate": 2 / 5,
+        "mean_characters": (0 + 4 + 2 + 2 + 4) / 5,
+    }

@@ -7,8 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from entropy_valley.experiment.tables.selector_checks import groups
-from entropy_valley.experiment.tables.valley_figure import OVER_RUNS, OVER_SENTENCES, over_runs
+from entropy_valley.experiment.tables.valley import OVER_RUNS, OVER_SENTENCES, groups, over_runs
 
 
 def test_systems_are_compared_group_by_group():

@@ -14,7 +14,7 @@ from entropy_valley.experiment.config.matrix import sets_of
 from entropy_valley.experiment.stats.job_costs import finished_seconds, gpus, stage_hours
 from entropy_valley.experiment.stats.our_numbers import OurTables
 from entropy_valley.experiment.stats.paper_numbers import find
-from entropy_valley.experiment.tables.reader import Data, Results
+from entropy_valley.experiment.tables.report import Data, Results
 
 
 def benchmark(path, seconds):

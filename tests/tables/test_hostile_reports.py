@@ -19,7 +19,7 @@ from entropy_valley.data.build import overlap
 from entropy_valley.data.sources import published
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.tables import render, style
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
 from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.settings import Name
 from entropy_valley.texts import shown, unguarded

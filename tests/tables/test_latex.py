@@ -13,8 +13,7 @@ from test_hostile_reports import MARKUP
 
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.tables import render
-from entropy_valley.experiment.tables.render import to_text
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown, to_text
 
 NASTY = (
     r"""50% of a_b & #1 ~ {x} ^ $ \ | < > “é” → ± − – × Δ ≤ ≥ · ’ … † " « Å ł ß ñ „ € ½ 1° λ © 🙂 ą Ж β₁ ⌈Ω⌉ ≠∞∈←↔√"""

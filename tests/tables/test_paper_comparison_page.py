@@ -10,7 +10,6 @@ from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import base_files
 from entropy_valley.experiment.config.expand import overlay
 from entropy_valley.experiment.config.load import load_merged, merge
-from entropy_valley.experiment.tables.reader import Results
 
 KEY = "tables/paper_comparison"
 MAIN = """\
@@ -35,9 +34,8 @@ def made(tmp_path):
         own = {"paper_comparison": {"compare": compare}, "scoring": {"comet": {"label": "COMET"}}}
         one = report(results=str(tmp_path), **own)
         one.names.made = ["tables/main"]
-        paths = {ending: tmp_path / f"tables/out.{ending}" for ending in one.endings}
-        one.make(Results(one.experiment, tmp_path), **paths)
-        return paths["md"].read_text(encoding="utf-8")
+        one.write([f"{tmp_path}/tables/out.{ending}" for ending in one.endings])
+        return (tmp_path / "tables/out.md").read_text(encoding="utf-8")
 
     return make
 

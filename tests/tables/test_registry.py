@@ -19,7 +19,7 @@ from entropy_valley.experiment.config.load import load_merged, merge, read_yaml
 from entropy_valley.experiment.config.matrix import sets_of
 from entropy_valley.experiment.config.methods import base_method, method_settings
 from entropy_valley.experiment.tables import footnotes, scores, systems
-from entropy_valley.experiment.tables.reader import Results
+from entropy_valley.experiment.tables.report import Results
 
 ROOT = Path(__file__).parents[2]
 BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))

@@ -12,9 +12,9 @@ from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import base_files, load_files
 from entropy_valley.experiment.stats import our_numbers, paper_numbers
 from entropy_valley.experiment.tables import render
+from entropy_valley.experiment.tables.render import Column, Row, Shown
 from entropy_valley.experiment.tables.report import table
 from entropy_valley.experiment.tables.scores import main_cells
-from entropy_valley.experiment.tables.show import Column, Row, Shown
 
 
 @pytest.mark.parametrize("name", ["tables/main", "figures/crossbb"])
@@ -34,7 +34,7 @@ def test_a_file_that_is_not_declared_is_not_read(run):
     outputs = [str(run.root / f"tables/main.{ending}") for ending in report.endings]
     declared = [path for path in report.inputs() if "/zh-en/" not in path]
     with pytest.raises(InputError, match="is read, but it is not one of the files that the job declares"):
-        tables.write(report, outputs, declared)
+        report.write(outputs, declared)
 
 
 def test_each_number_of_the_paper_that_is_compared_has_its_columns(run):

@@ -14,7 +14,8 @@ from entropy_valley.model import adapters, checkpoint
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.config import params, paths, schema
 from entropy_valley.experiment.human_evaluation.pack import LANGUAGES
-from entropy_valley.experiment.tables import document, live, pages, reader
+from entropy_valley.experiment.tables import document, live, pages
+from entropy_valley.experiment.tables.report import set_files
 from entropy_valley.experiment.runs import jobs, plan, work
 from entropy_valley.results import CARD, DIAGNOSTICS, SCORES, TRANSLATIONS, moved, record_path
 from entropy_valley.experiment.stats.job_costs import MEMORY

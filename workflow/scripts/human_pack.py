@@ -10,8 +10,7 @@ from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import load_merged, matrix, schema
 from entropy_valley.experiment.human_evaluation import forms, pack
 from entropy_valley.experiment.runs.job import job_of
-from entropy_valley.experiment.tables.reader import Results
-from entropy_valley.experiment.tables.report import data_of
+from entropy_valley.experiment.tables.report import Results, data_of
 
 with job_of(snakemake) as job:  # noqa: F821
     experiment = load_merged(snakemake.config, further=tables.problems)  # noqa: F821

@@ -9,10 +9,9 @@ from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import load_merged
 from entropy_valley.experiment.runs.job import job_of
 from entropy_valley.experiment.tables import document
-from entropy_valley.experiment.tables.make import make
 
 with job_of(snakemake) as job:  # noqa: F821
     if job.rule == "pdf":
         document.typeset(Path(job.input.tex), Path(job.output[0]))
     else:
-        make(load_merged(snakemake.config, further=tables.problems), job.output, job.input)  # noqa: F821
+        tables.make(load_merged(snakemake.config, further=tables.problems), job.output, job.input)  # noqa: F821

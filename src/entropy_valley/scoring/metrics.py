@@ -34,7 +34,6 @@ class Metric:
     decimals: int
     higher_is_better: bool = True
     segments: bool = True
-    reference_free: bool = False
     by_direction: bool = False
 
 
@@ -42,8 +41,8 @@ class Scorer(Protocol):
     """A metric as a class. Its settings are its fields, or the keyword arguments of its constructor.
 
     It is a :class:`SegmentScorer` or a :class:`SystemScorer` or both. Optional attributes: ``higher_is_better`` (else
-    true), ``reference_free`` and ``by_direction`` (else false), ``digest`` (of what it read), and ``prepare(job)``,
-    which is called once before anything is scored.
+    true), ``by_direction`` (else false), ``digest`` (of what it read), and ``prepare(job)``, called once before it
+    scores.
     """
 
     @property
@@ -109,7 +108,6 @@ def describe(name: str, label: str, metric: Scorer) -> Metric:
         metric.decimals,
         getattr(metric, "higher_is_better", True),
         scores_segments(metric),
-        getattr(metric, "reference_free", False),
         getattr(metric, "by_direction", False),
     )
 

@@ -19,7 +19,7 @@ from entropy_valley.experiment.runs.audit import DONE, MISSING, STALE, STATES, A
 from entropy_valley.experiment.runs.jobs import Jobs, listed
 from entropy_valley.experiment.runs.plan import aligned, where
 from entropy_valley.experiment.tables import formats, render
-from entropy_valley.experiment.tables.names import method_names
+from entropy_valley.experiment.tables.formats import Names
 from entropy_valley.files import atomic
 from entropy_valley.texts import counted
 
@@ -129,7 +129,7 @@ def write(jobs: Jobs, states: pd.DataFrame) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with atomic(folder / "matrix.tsv") as path:
         states.to_csv(path, sep="\t", index=False)
-    methods = {name: method_names(jobs.experiment, name) for name in states["method"].unique()}
+    methods = {name: Names(jobs.experiment).method(name) for name in states["method"].unique()}
     data = {
         "made": time.strftime("%Y-%m-%d %H:%M"),
         "results": jobs.root,

@@ -78,10 +78,6 @@ def add(commands: Any) -> None:
     option("--layout", choices=("released", "stock"), default="released", help=layout)
     option("--family", help="family of the backbone; only for an adapter without adapter.json")
 
-    says = "write the finished cells as mt-metrics-eval reads them"
-    option = _command(commands, "mt-metrics-eval", _mt_metrics_eval, says, configfile=True).add_argument
-    option("out", type=Path, help="a new folder")
-
 
 def _add_translate(commands: Any) -> None:
     description = (
@@ -206,10 +202,3 @@ def _export(arguments: argparse.Namespace) -> None:
 
     adapters.export(arguments.adapter, arguments.out, arguments.layout, arguments.family)
     card.write_card(arguments.out, arguments.layout)
-
-
-def _mt_metrics_eval(arguments: argparse.Namespace) -> None:
-    from entropy_valley.experiment.cli import configs
-    from entropy_valley.experiment.tables import mt_metrics_eval
-
-    print(*mt_metrics_eval.export(configs.experiment(arguments.configfile), arguments.out), sep="\n")

@@ -15,7 +15,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment.config.matrix import Cell, CellSet, sets_of
 from entropy_valley.experiment.runs import brief, cause_of
 from entropy_valley.experiment.runs.jobs import Job, Jobs
-from entropy_valley.experiment.tables.reader import MADE_FROM, REMADE, changes, concerns, told
+from entropy_valley.experiment.tables.report import MADE_FROM, REMADE, changes, concerns, told
 from entropy_valley.results import (
     ABSENT,
     Difference,

@@ -21,21 +21,22 @@ from entropy_valley.experiment.tables import (
     cost,
     coverage,
     dissociation,
+    document,
     dream_instruct,
     hero,
     human_eval,
+    live,
     method,
     orders,
+    pages,
     paired_tests,
     paper_comparison,
     pooled,
     scores,
-    selector_checks,
     systems,
     training_tables,
-    valley_figure,
+    valley,
 )
-from entropy_valley.experiment.tables.reader import Results
 from entropy_valley.experiment.tables.report import Kind, Report
 from entropy_valley.results import SHORT
 from entropy_valley.settings import values_of
@@ -58,7 +59,7 @@ REPORTS: dict[str, Kind] = {
     "tables/orders": orders.orders,
     "tables/categories": orders.categories,
     "tables/budgets": scores.budgets,
-    "tables/checks": selector_checks.checks,
+    "tables/checks": valley.checks,
     "tables/readings": scores.readings,
     "tables/reproduction": scores.reproduction,
     "tables/coverage": coverage.coverage,
@@ -75,10 +76,10 @@ REPORTS: dict[str, Kind] = {
     "figures/hero": hero.hero,
     "figures/method": method.method,
     "figures/crossbb": scores.crossbb_figure,
-    "figures/entropy_valley": valley_figure.entropy_valley,
+    "figures/entropy_valley": valley.entropy_valley,
     "figures/dissociation": dissociation.dissociation_figure,
     "figures/cases": cases.cases_figure,
-    "figures/selector_checks": selector_checks.selector_checks,
+    "figures/selector_checks": valley.selector_checks,
     "figures/systems": systems.systems_figure,
     "figures/budgets": scores.budgets_figure,
 }
@@ -91,6 +92,7 @@ def spec(experiment: Experiment) -> str:
     It is coarse, and one for all of them: a digest of each section of the config, with the code of a user's own
     classes, and all revisions. To make a table once too often takes a second.
     """
+    # A digest for each section, so that Snakemake can say which one has changed.
     config = _with_code(values_of(experiment))
     sections = {name: files.digest(value)[:SHORT] for name, value in config.items()}
     numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}
@@ -107,18 +109,8 @@ def _with_code(value: Any, key: str = "") -> Any:
         return {name: _with_code(one, str(name)) for name, one in value.items()}
     if isinstance(value, list):
         return [_with_code(one, key) for one in value]
+    # Names of our own classes stay as they are: revisions tell of changes of these.
     return plugins.with_code(value) if key in ("method", "order", "metric") and isinstance(value, str) else value
-
-
-def write(report: Report, outputs: Sequence[str], inputs: Iterable[str]) -> None:
-    """Make a table or a figure, a file for each of its endings.
-
-    ``inputs`` are the files that its job declares, see :class:`Results`; they are in the same folder of results.
-    """
-    paths = dict(zip(report.endings, map(Path, outputs), strict=True))
-    results = Results(report.experiment, paths["csv"].parents[1], inputs)
-    with files.atomic_together(paths) as new:
-        report.make(results, **new)
 
 
 def layouts() -> list[str]:
@@ -133,12 +125,34 @@ def configured(experiment: Experiment) -> dict[str, Report]:
         folder, layout = key.split("/")
         for name in _studies(experiment, layout) if kind.of_study else [layout]:
             report = kind(experiment, key, name)
+            # A config that lacks what a table shows has no such table.
             if report.wanted:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
     # The comparison with the paper reads the other tables.
     if comparison := reports.get("tables/paper_comparison"):
-        comparison.names.made = [path for path, one in reports.items() if one.comparable]
+        for path, one in reports.items():
+            if (one.kind.comparable or one.kind.ready)(one.names):
+                comparison.names.made.append(path)
     return reports
+
+
+def make(experiment: Experiment, outputs: Sequence[str], inputs: Iterable[str]) -> None:
+    """Make a table or figure, the page of a test set's sentences, the live page, or the document of all.
+
+    ``outputs`` are its files, in the folder of results that has the ``inputs``.
+    """
+    out = Path(outputs[0])
+    # The names of tables and figures are those of the registry, so the others come first.
+    if out.name == live.NAME:
+        live.write(experiment, outputs[0], inputs)
+    elif out.name == f"{document.NAME}.tex":
+        document.write(experiment, configured(experiment), out)
+    elif out.parent.name == "pages":
+        direction, testset = out.stem.split(".", 1)
+        pages.write(experiment, (direction, testset), outputs[0], inputs)
+    else:
+        report = configured(experiment)[f"{out.parent.name}/{out.name.partition('.')[0]}"]
+        report.write(outputs[: len(report.endings)], inputs)
 
 
 def known() -> dict[str, Any]:
@@ -193,4 +207,4 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         if report.wanted and study.pools and not kind.tells_pools:
             yield f"a {folder[:-1]} of layout {layout} tells no pools apart; remove `pools`"
         if study_cells(experiment, name):
-            yield from report.problems()
+            yield from kind.problems(report.names)

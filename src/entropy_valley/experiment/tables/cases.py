@@ -18,13 +18,12 @@ from entropy_valley.experiment.config.matrix import Cell
 from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.tables import formats
 from entropy_valley.experiment.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, retention
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import figure, table
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, figure, table
 from entropy_valley.experiment.tables.scores import main_cells
-from entropy_valley.experiment.tables.show import Column, Row, Shown
 from entropy_valley.experiment.tables.style import FONT, METHOD_COLOURS, METHOD_MARKERS, Figure
-from entropy_valley.results import REMEDY, TRANSLATIONS
+from entropy_valley.results import REMEDY
 from entropy_valley.texts import shown
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ def facts_of_sentences(names: Names, data: Data) -> pd.DataFrame:
     for name in ev.index[~is_curve][:1]:
         (cell,) = (cell for cell in names.cells if cell.method == "ev")
         counts = f"{len(entropies[name])} entropies of {len(candidates[name])} candidates"
-        raise InputError(data.files.place(cell, TRANSLATIONS), f"sentence {name!r} has {counts}", REMEDY)
+        raise InputError(data.files.place(cell), f"sentence {name!r} has {counts}", REMEDY)
     for column, values in (("candidates", candidates), ("entropies", entropies)):
         table[column] = [" ".join(map("{:g}".format, numbers)) for numbers in values]
     # Beyond the grid: EV could not have taken this canvas.

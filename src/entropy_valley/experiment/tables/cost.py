@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,16 @@ from entropy_valley.experiment.stats.job_costs import gpus, stage_hours
 from entropy_valley.experiment.stats.paper_numbers import Published, find
 from entropy_valley.experiment.stats.summary import costs
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import table
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, table
 from entropy_valley.experiment.tables.scores import main_cells
-from entropy_valley.experiment.tables.show import Column, Row, Shown
 from entropy_valley.experiment.tables.systems import TIMED
 from entropy_valley.results import DIAGNOSTICS
 
 BUDGETS = (32, 64, 128)  # the paper's
 PLACE = "sec:appendix_repro"
 FIELDS = ["part", "direction", "testset", "item", "here", "paper"]
-CostRow = tuple[str, str, str, str, float, str | None]  # its values
 SHARES = (
     "Probes: all-mask passes of EV per sentence, over the T steps that follow. At most: one for each of EV's ratios. "
     "Two ratios of a short source can give the same length, which takes one probe."
@@ -38,6 +36,7 @@ HOURS = (
 )
 
 
+# Heading and format of each part.
 PARTS = {
     "probe_share": ("Probes, share of the steps", formats.percent),
     "probe_cap": ("Probes at most, share of the steps", formats.percent),
@@ -46,7 +45,6 @@ PARTS = {
     "hours": ("Hours by stage", lambda value: formats.number(value, 2)),
     "gpu_hours": ("GPU-hours by stage", lambda value: formats.number(value, 2)),
 }
-"""Heading and format of each part."""
 
 
 def ev_cells(experiment: Experiment) -> list[Cell]:
@@ -58,6 +56,7 @@ def timed_cells(experiment: Experiment) -> list[Cell]:
     """The cells of studies that ask for latencies."""
     cells: list[Cell] = []
     for name in experiment.tables.studies:
+        # Only these studies have latency jobs.
         if TIMED.keys() & {*experiment.studies[name].columns}:
             cells += matrix.study_cells(experiment, name)
     return list(dict.fromkeys(cells))
@@ -68,6 +67,7 @@ def shown_latencies(experiment: Experiment) -> list[Cell]:
     tables = experiment.tables
     main = (tables.backbone, tables.order, tables.steps)
     shown = {}
+    # A later study of the same method and test set replaces an earlier one.
     for cell in timed_cells(experiment):
         if (cell.backbone, cell.order, cell.steps) == main and cell.method in ("ratio", "ev"):
             shown[cell.direction, cell.testset, cell.method] = cell
@@ -76,6 +76,7 @@ def shown_latencies(experiment: Experiment) -> list[Cell]:
 
 def benchmarked(names: Names) -> Iterator[str]:
     """What the other jobs with a benchmark file write: scores, latencies, diagnostics. Then all have run."""
+    # The hours are those of finished jobs, so the table waits for them.
     experiment, root = names.experiment, names.experiment.results
     yield from (one.scores(root) for one in sets_of(experiment).all)
     yield from (cell.latency(root) for cell in timed_cells(experiment))
@@ -94,50 +95,48 @@ def benchmarked(names: Names) -> Iterator[str]:
 def cost(names: Names, data: Data) -> Shown:
     """Three sections: the share of the probes at each T, measured latencies, and hours by stage. ``paper`` is a number
     as printed, where it has one."""
-    experiment = names.experiment
-    timed = {cell: data.files.latency(cell) for cell in shown_latencies(experiment)}
-    held = gpus(experiment.device, experiment.training.processes)
-    stages = stage_hours(Path(data.files.root, "benchmarks"), held)
-    listed = [*probe_shares(names, data), *latencies(timed), *hours(stages)]
-    numbers = pd.DataFrame(listed, columns=FIELDS)
-    rows = []
+    timed = {cell: data.files.latency(cell) for cell in shown_latencies(names.experiment)}
+    numbers, rows = cost_numbers(names, data, timed), []
     for part, rows_of in numbers.groupby("part", sort=False):
         title, text = PARTS[part]
         for row in rows_of.itertuples():
             item = names.method(row.item).short if part in TIMED else row.item
-            place = names.place(row.direction, row.testset) if row.direction else ""
-            label = ", ".join(one for one in (place, item) if one)
+            # Hours are of all directions together.
+            place = [names.place(row.direction, row.testset)] if row.direction else []
+            label = ", ".join([*place, item])
             rows.append(Row([label, text(row.here), formats.NONE if pd.isna(row.paper) else row.paper], title))
     columns = [Column("What", align="l"), Column("Here", align="r"), Column("Paper", align="r")]
     notes = [SHARES, *footnotes.timing([*timed.values()]), HOURS, footnotes.sentences(names, data)]
     return Shown(numbers, columns, rows, notes)
 
 
-def probe_shares(names: Names, data: Data) -> Iterator[CostRow]:
-    """At each of the paper's T, EV's probes over the steps: their mean, and the most that its ratios allow."""
-    means = costs(data.cells)
+def cost_numbers(names: Names, data: Data, timed: Mapping[Cell, Mapping[str, Any]]) -> pd.DataFrame:
+    """The tidy numbers, :data:`FIELDS`; ``timed`` has the measured latencies."""
+    experiment = names.experiment
+    rows: list[tuple[Any, ...]] = []
     for budget in BUDGETS:
         paper = printed(find(PLACE, "probe_share", setting=f"T={budget}", system="ev"))
-        for row in means.itertuples():
+        for row in costs(data.cells).itertuples():
             key = (row.direction, row.testset, f"T = {budget}")
-            most = len(grid(names.experiment, "ev", row.direction))
-            yield "probe_share", *key, (row.calls - row.steps) / budget, None
-            yield "probe_cap", *key, most / budget, paper
-
-
-def latencies(timed: dict[Cell, dict[str, Any]]) -> Iterator[CostRow]:
+            # EV's calls are its probes and the steps that follow.
+            rows.append(("probe_share", *key, (row.calls - row.steps) / budget, None))
+            rows.append(("probe_cap", *key, len(grid(experiment, "ev", row.direction)) / budget, paper))
     for part, kind in TIMED.items():
         for cell, measured in timed.items():
-            paper = find(PLACE, "latency_batch16", direction=cell.direction, system=cell.method)
+            # The paper has measured batches alone.
+            number = find(PLACE, "latency_batch16", direction=cell.direction, system=cell.method)
+            paper = None if part == "latency" else printed(number)
             key = (cell.direction, cell.testset, cell.method)
-            yield part, *key, measured[kind]["seconds_per_sentence"], printed(paper) if part != "latency" else None
-
-
-def hours(stages: pd.DataFrame) -> Iterator[CostRow]:
-    for part, paper in (("hours", None), ("gpu_hours", find(PLACE, "gpu_hours"))):
-        for stage, took in stages.loc[stages[part] > 0, ["stage", part]].itertuples(index=False):
-            yield part, "", "", stage, took, None
-        yield part, "", "", "all", stages[part].sum(), printed(paper)
+            rows.append((part, *key, measured[kind]["seconds_per_sentence"], paper))
+    # Benchmarks tell no GPUs; the config says what a job holds.
+    held = gpus(experiment.device, experiment.training.processes)
+    stages = stage_hours(Path(data.files.root, "benchmarks"), held)
+    for part, paper in (("hours", None), ("gpu_hours", printed(find(PLACE, "gpu_hours")))):
+        # A stage without a GPU has no GPU-hours.
+        took = stages.loc[stages[part] > 0, ["stage", part]]
+        rows += [(part, "", "", *values, None) for values in took.itertuples(index=False)]
+        rows.append((part, "", "", "all", stages[part].sum(), paper))
+    return pd.DataFrame(rows, columns=FIELDS)
 
 
 def printed(number: Published | None) -> str | None:

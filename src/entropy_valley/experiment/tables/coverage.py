@@ -23,11 +23,10 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test
 from entropy_valley.experiment.stats.summary import together
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import table
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, table
 from entropy_valley.experiment.tables.scores import main_cells
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
 from entropy_valley.texts import base_language, counted
 
 PLACEHOLDERS, NUMBERS, ENTITIES = "placeholder", "number", "entity"  # as in the transcription of the paper

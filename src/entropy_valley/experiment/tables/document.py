@@ -14,7 +14,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.tables import formats, render
-from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.formats import Names
 from entropy_valley.experiment.tables.report import Report
 
 NAME = "report"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,9 @@ from entropy_valley.experiment.config.matrix import instruct_cells
 from entropy_valley.experiment.config.params import shifted
 from entropy_valley.experiment.config.paths import adapter_folder
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import RISING
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import table
-from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.experiment.tables.formats import RISING, Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, table
 from entropy_valley.model import adapters
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
@@ -26,14 +24,13 @@ from entropy_valley.model.families import find_family
 LAST = 10  # optimiser steps at the end of a run that are averaged
 REFERENCE = "reference"  # in the place of a method
 LOSSES = ("cross_entropy", "loss")  # the masked slots' mean, and as training weighs them
-DESCRIPTION = ("label", "prompt", "training", "shifted", "natural_shift")
 WORSE = "*"  # marks a cross-entropy above that of a uniform guess
 
 # --- The variants, and what is read of them.
 
 
 def variants(names: Names) -> dict[str, dict[str, Any]]:
-    """What each backbone is: the fields of :data:`DESCRIPTION`."""
+    """What each backbone is: label, prompt, training, and the shift of its logits."""
     described = {}
     for name in dict.fromkeys(cell.backbone for cell in names.cells):
         section = names.experiment.backbones[name]
@@ -49,6 +46,7 @@ def variants(names: Names) -> dict[str, dict[str, Any]]:
 
 def adapter_folders(names: Names) -> dict[str, str]:
     """The folder of the adapter that each variant decodes with, where it has one."""
+    # Methods of a backbone share its run.
     runs = {cell.backbone: cell.run for cell in names.cells}
     folders = {name: adapter_folder(names.experiment, run) for name, run in runs.items()}
     return {name: folder for name, folder in folders.items() if folder}
@@ -104,14 +102,13 @@ def training_losses(data: Data, adapter: str) -> dict[str, float]:
     return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / numbers["uniform_cross_entropy"]}
 
 
-def describe(texts: Sequence[str]) -> dict[str, float]:
+def describe(texts: pd.Series) -> dict[str, float]:
     """Their number, the share of those that hold nothing but white space, and the mean number of characters (Unicode
     code points), the empty texts included."""
-    empty, characters = sum(not text.strip() for text in texts), sum(map(len, texts))
     return {
         "sentences": len(texts),
-        "empty_rate": empty / len(texts),
-        "mean_characters": characters / len(texts),
+        "empty_rate": (texts.str.strip() == "").mean(),
+        "mean_characters": texts.str.len().mean(),
     }
 
 
@@ -137,10 +134,8 @@ def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
     for cell in data.cells.to_dict("records"):
         rows += [(cell["backbone"], cell["method"], metric.name, cell[metric.name]) for metric in names.metrics]
     numbers = pd.DataFrame(rows, columns=["backbone", "method", "metric", "value"])
-    described = variants(names)
-    for key in DESCRIPTION:
-        numbers[key] = numbers["backbone"].map({name: variant[key] for name, variant in described.items()})
-    return numbers
+    described = pd.DataFrame.from_dict(variants(names), orient="index", dtype=object)
+    return numbers.join(described, on="backbone")
 
 
 # --- The table.
@@ -157,9 +152,8 @@ def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
 def dream_instruct(names: Names, data: Data) -> Shown:
     """What each variant of the backbone's use lost in training and put out: sections with and without the shift."""
     numbers = instruct_numbers(names, data)
-    values: dict[Any, dict[str, float]] = {}
-    for row in numbers.itertuples(index=False):
-        values.setdefault((row.backbone, row.method), {})[row.metric] = row.value
+    keyed = numbers.set_index("metric")
+    values = {key: rows["value"].to_dict() for key, rows in keyed.groupby(["backbone", "method"])}
     columns = [Column("Variant", align="l")]
     columns += [
         Column(title, "Training cross-entropy")
@@ -212,6 +206,7 @@ def reading(names: Names, reference: Mapping[str, float], numbers: pd.DataFrame)
     place, sentences = names.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
     order = f"reveal order {names.order(cell.order)}, T = {cell.steps}"
     yield f"{place}, {sentences}; {order}; training seed {cell.seed}."
+    # Adapters of others have no losses, and so no vocabulary here.
     sizes = numbers.loc[numbers["metric"] == "vocabulary", "value"].unique()
     if len(sizes):
         uniform = ", ".join(f"{uniform_cross_entropy(size):.2f} (|V| = {size:,.0f})" for size in sizes)

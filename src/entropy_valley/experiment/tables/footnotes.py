@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,11 +13,10 @@ from entropy_valley.decoding.canvas import PART, footnote
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.config.matrix import DEV, Cell, Run
 from entropy_valley.experiment.config.methods import declares
-from entropy_valley.experiment.frames import PLACE
+from entropy_valley.experiment.frames import PLACE, Loaded
 from entropy_valley.experiment.stats import summary
 from entropy_valley.experiment.tables import formats
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data, versions
+from entropy_valley.experiment.tables.formats import Names
 from entropy_valley.results import SHORT, system_of
 from entropy_valley.texts import counted
 
@@ -37,6 +36,7 @@ def setting(names: Names, *more: str) -> str:
     # What writes from left to right has neither an order nor a budget.
     cells = [cell for cell in names.cells if not cell.autoregressive]
     backbones = ", ".join(map(names.backbone, dict.fromkeys(cell.backbone for cell in cells)))
+    # The tables that say this have one setting.
     order = f"reveal order {names.order(cells[0].order)}, T = {cells[0].steps}"
     return f"{'; '.join([backbones, order, *more])}."
 
@@ -53,7 +53,7 @@ def spread(numbers: pd.DataFrame) -> str:
     return f"{text} A score without ± is of one run." if fewest == 1 else text
 
 
-def reading(names: Names, data: Data, numbers: pd.DataFrame) -> list[str]:
+def reading(names: Names, data: Loaded, numbers: pd.DataFrame) -> list[str]:
     """What mean, deviation, closures and bold are, with the number of runs, and where closures say little."""
     return [
         f"{spread(numbers)} Bold: the best method that sees no reference.",
@@ -65,9 +65,10 @@ def reading(names: Names, data: Data, numbers: pd.DataFrame) -> list[str]:
     ]
 
 
-def doubtful_gaps(names: Names, data: Data, baselines: Iterable[str] = summary.BASELINES) -> Iterator[str]:
+def doubtful_gaps(names: Names, data: Loaded, baselines: Iterable[str] = summary.BASELINES) -> Iterator[str]:
     """Where Oracle's lead over a fixed ratio may be chance, so that there is no gap to close."""
     gaps = summary.doubtful_gaps(data.sentences, names.metric.name)
+    # A table without closures over a ratio needs no note on them.
     for baseline in baselines:
         if baseline not in gaps:
             continue
@@ -101,6 +102,7 @@ def timing(measured: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = []
     for one in measured:
         sentences, rounds = counted(one["sentences"], "sentence"), counted(len(one["single"]["repeats"]), "round")
+        # A batch of all sentences needs no number.
         batches = f", batches of {one['batch']}" if one["batch"] < one["sentences"] else ""
         lines.append(
             f"Latency, with the engine's lookahead: median of {rounds}, {sentences}{batches}; {one['device']}, "
@@ -110,7 +112,7 @@ def timing(measured: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def sentences(names: Names, data: Data) -> str:
+def sentences(names: Names, data: Loaded) -> str:
     """How many sentences each test set of the table has."""
     counts: dict[int, dict[str, None]] = {}
     for cell in data.cells.itertuples():
@@ -135,33 +137,33 @@ IN_TRAINING = {"source": "source", "target": "reference", "pair": "pair"}
 
 
 def provenance(
-    names: Names, data: Data, count: Callable[[Names], str] | None = None
-) -> tuple[list[str], list[tuple[str, str]]]:
-    """The lines about sentences, pre-trainings and training; then the signatures, each behind its name. ``count`` says
-    how many sentences its numbers are of, where not of all.
-
-    Raises :class:`InputError`, naming two cells, where cells differ that must not.
-    """
-    cells = data.cells
-    require_same_signatures(names, cells)
+    names: Names, data: Loaded, overlapped: Mapping[Cell, Mapping[str, Any]], codes: Counter[str]
+) -> list[str]:
+    """The lines about pre-trainings, training and code: ``overlapped`` has the counts of :func:`overlap_file`,
+    ``codes`` how many sets each version of the code has translated."""
     # The first of these stand open below the table, so what all readers need comes first.
-    lines = [count(names) if count else sentences(names, data)]
-    lines += [*pretrainings(names, cells), *overlaps(names, data), *copied(names, cells), *fitted(names)]
-    for decoder in cells["decoder"].unique():
+    lines = [*pretrainings(names, data.cells), *overlaps(names, overlapped), *copied(names, data.cells), *fitted(names)]
+    for decoder in data.cells["decoder"].unique():
         if PART in decoder:
             lines += filter(None, [footnote(decoder)])
-    lines += made_by(versions(data.files, names.cells))
+    if len(codes) > 1:
+        counts = ", ".join(f"{code[:8]} ({count})" for code, count in codes.most_common())
+        lines.append(f"The sets were translated by {len(codes)} versions of the code: {counts}.")
+    return lines
+
+
+def signatures(names: Names, cells: pd.DataFrame) -> list[tuple[str, str]]:
+    """What the numbers of a table were made by, each behind its name."""
     signed: list[tuple[str, str]] = []
     for metric in names.shown_metrics:
         signed += _signed(names, metric.label, cells, f"signature.{metric.name}")
-    signed += [*_signed(names, "decoder", cells, "decoder"), *_digests(cells)]
-    return lines, signed
+    return [*signed, *_signed(names, "decoder", cells, "decoder"), *_digests(cells)]
 
 
 def require_same_signatures(names: Names, cells: pd.DataFrame) -> None:
     """Raise InputError for cells that were decoded or scored by different programs, or that count one run twice.
 
-    What headers tell was compared before, see :mod:`reader`: here is what is different under one config, such as the
+    What headers tell was compared before, see :mod:`.report`: here is what is different under one config, such as the
     version of sacreBLEU.
     """
     scopes = {"decoder": ["backbone", "order", "steps"]}
@@ -197,6 +199,7 @@ def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:
     for backbone, runs in cells.groupby("backbone", sort=False):
         name = names.backbone(str(backbone))
         seeds, checkpoints = runs["seed"].nunique(), runs["backbone_digest"].nunique()
+        # Then a deviation is over both, in unknown parts.
         if 1 < checkpoints < seeds:
             yield f"The {seeds} runs of {name} start from {checkpoints} checkpoints."
         elif seeds > 1:
@@ -208,16 +211,10 @@ def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:
         yield f"{whose} start from the same checkpoint and differ in their adapters."
 
 
-def made_by(codes: Counter[str]) -> Iterator[str]:
-    """Where sets were translated by several versions of the code; ``codes``: how many by each."""
-    if len(codes) > 1:
-        counts = ", ".join(f"{code[:8]} ({count})" for code, count in codes.most_common())
-        yield f"The sets were translated by {len(codes)} versions of the code: {counts}."
-
-
 def fitted(names: Names) -> Iterator[str]:
     """Which length methods have learned from the development pairs that they are tested on."""
     experiment = names.experiment
+    # On a test set nobody has learned from its sentences.
     for name in dict.fromkeys(cell.method for cell in names.cells if cell.testset == DEV):
         if declares(experiment, name, "learns"):
             # Without a number it is fitted to all.
@@ -226,25 +223,25 @@ def fitted(names: Names) -> Iterator[str]:
             yield f"{names.method(name).short} was fitted to {which}."
 
 
-def overlap_file(root: str, cell: Cell) -> str:
-    """The counts of the sentences of a cell's test set that occur in training."""
-    return f"{root}/corpus/{cell.direction}/overlap/{cell.testset}.json"
+def overlap_file(cell: Cell) -> str:
+    """The counts of the sentences of a cell's test set that occur in training, below the folder of results."""
+    return f"corpus/{cell.direction}/overlap/{cell.testset}.json"
 
 
 def overlapping(names: Names) -> list[Cell]:
     """A cell of each direction and test set that a fine-tuned backbone has: some sentences may be in training."""
     trained = [cell for cell in names.cells if not names.experiment.backbones[cell.backbone].zero_shot]
+    # Any cell of a place will do: they share its test set.
     of_place = {(cell.direction, cell.testset): cell for cell in trained}
     places = dict.fromkeys((cell.direction, cell.testset) for cell in names.cells)
     return [of_place[place] for place in places if place in of_place]
 
 
-def overlaps(names: Names, data: Data) -> Iterator[str]:
+def overlaps(names: Names, overlapped: Mapping[Cell, Mapping[str, Any]]) -> Iterator[str]:
     """How many test sentences occur in the training pairs; and what is odd in either, where something is."""
     trained, odd = [], []
-    for cell in overlapping(names):
-        # The file counts the test set's own oddities, and below `training` what of it the training pairs have.
-        counts = files.read_json(data.files.file(overlap_file(data.files.root, cell)))
+    for cell, counts in overlapped.items():
+        # The test set's own oddities, and below `training` what of it the training pairs have.
         place = names.place(cell.direction, cell.testset)
         pairs = counts.get("training")
         if pairs is not None:
@@ -304,6 +301,7 @@ def _digests(cells: pd.DataFrame) -> Iterator[tuple[str, str]]:
         logits[backbone] = "shifted" if rows["shifted"].iloc[0] == "true" else "unshifted"
     for subject, values in (("data", data), ("backbones", checkpoints), ("logits", logits)):
         yield f"{subject}:", "|".join(map(":".join, values.items()))
+    # A list of hundreds of digests would say no more than one of all.
     adapters = sorted({*cells["adapter_digest"]} - {BARE})
     yield "adapters:", f"{len(adapters)}|{_of_all(adapters)}"
 

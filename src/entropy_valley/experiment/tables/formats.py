@@ -1,11 +1,18 @@
-"""What tables and figures print: names, and numbers as the paper has them."""
+"""What tables and figures print: the names of a config, and numbers as the paper has them."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from entropy_valley.decoding import orders
+from entropy_valley.experiment.config import Experiment
+from entropy_valley.experiment.config.matrix import Cell
+from entropy_valley.experiment.config.methods import declares, order_settings, origins
+from entropy_valley.experiment.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 
 # --- Names. Those of length methods and backbones are in their blocks of the config.
@@ -16,6 +23,104 @@ CLOSURE_TITLES = {"ratio": "Gap closure", "ratio_eos": "Closure over Ratio + EOS
 
 # Those of our reveal orders stand in their classes.
 ORDERS = {name: order.label for name, order in orders.ORDERS.items()}
+
+
+class MethodNames(NamedTuple):
+    """A length method's printed names."""
+
+    label: str
+    short: str
+
+
+class Names:
+    """The names of a config, for a table or figure of these ``cells``; ``name`` is its study, or its own name."""
+
+    shown_metrics: Sequence[Metric] = ()  # those that the table prints
+
+    def __init__(self, experiment: Experiment, cells: Sequence[Cell] = (), name: str = "") -> None:
+        self.experiment, self.cells, self.name = experiment, cells, name
+        self.made: list[str] = []  # of the comparison with the paper: the config's tables whose numbers it may have
+        self.statistics = experiment.analysis  # how two systems are tested
+        self.metrics = _metrics(experiment)  # all that its cells were scored by
+        # The main metric, in which systems are compared sentence by sentence: that of a COMET, so higher is better.
+        self.metric = self.metrics[0]
+        places = {(cell.direction, cell.testset) for cell in cells}
+        self._directions = [direction for direction, _ in places]
+
+    @property
+    def study(self) -> Study:
+        """The study of a table that each study of its layout has."""
+        return self.experiment.studies[self.name]
+
+    def main_metrics(self) -> list[Metric]:
+        """Those of the main table."""
+        return self.named_metrics(*(self.experiment.tables.metrics or [self.metric.name, "bleu"]))
+
+    def named_metrics(self, *names: str) -> list[Metric]:
+        """Metrics by their names, in this order."""
+        return [metric for name in names for metric in self.metrics if metric.name == name]
+
+    def backbone(self, name: str) -> str:
+        """The printed name of a backbone."""
+        return self.experiment.backbones[name].label
+
+    def place(self, name: str, testset: str) -> str:
+        """The printed direction, with its test set where the direction has more than one."""
+        return f"{direction(name)} ({testset})" if self._directions.count(name) > 1 else direction(name)
+
+    def method(self, name: str) -> MethodNames:
+        """The printed names of a length method, as its block gives them, or its own name. ``beam4`` is a beam search,
+        which has no block."""
+        if beam := re.fullmatch(r"beam(\d+)", name):
+            return MethodNames(f"Beam search, beam {beam[1]}", "Beam")
+        block = getattr(self.experiment.length_methods, name, None)
+        label = getattr(block, "label", None) or name
+        return MethodNames(label, getattr(block, "short", None) or label)
+
+    def difference(self, *names: str) -> str:
+        """``EV − Ratio``, ``EV − (Ratio + EOS)``: the difference of two methods, by their short names."""
+        shorts = [self.method(name).short for name in names]
+        return " − ".join(f"({short})" if re.search(" [+−] ", short) else short for short in shorts)
+
+    def method_in(self, name: str, direction: str) -> str:
+        """The label of a method's row in a direction. A ratio that depends on it stands behind the first part of the
+        label: ``Fixed ratio 0.8 + EOS slot``."""
+        label = self.method(name).label
+        block: Any = getattr(self.experiment.length_methods, name, None)
+        ratios = getattr(block, "ratios", None)
+        if not isinstance(ratios, Mapping) or block.method != "ratio":
+            return label
+        # The number belongs to the ratio, not to the slot behind it.
+        what, plus, slot = label.partition(" + ")
+        return f"{what} {ratios[direction]:g}{plus}{slot}"
+
+    @functools.cached_property
+    def informed(self) -> set[str]:
+        """The methods of its cells that see the reference, or take the canvases of one that does: none is ever bold."""
+        informed = set()
+        for name in {cell.method for cell in self.cells}:
+            # Beam searches have no block, and see nothing.
+            if hasattr(self.experiment.length_methods, name):
+                behind = [name, *origins(self.experiment, name)]
+                if any(declares(self.experiment, one, "sees_reference") for one in behind):
+                    informed.add(name)
+        return informed
+
+    def order(self, name: str) -> str:
+        """``Hybrid MED→SIG, p = 0.25``: a reveal order and its settings."""
+        block = order_settings(self.experiment, name)
+        if block["order"] not in ORDERS:
+            return name  # a user's own order
+        texts = [ORDERS[block["order"]]]
+        for key, value in sorted(block["order_settings"].items()):
+            if key != "seed":  # which makes no other kind of order
+                texts.append(f"{key} = {value}")
+        return ", ".join(texts)
+
+
+@functools.cache
+def _metrics(experiment: Experiment) -> tuple[Metric, ...]:
+    return metrics_of(experiment.scoring)
 
 
 def direction(name: str) -> str:

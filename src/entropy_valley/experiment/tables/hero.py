@@ -21,11 +21,9 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.comparisons import of_shared_seeds
 from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import formats, style
-from entropy_valley.experiment.tables.formats import RISING
-from entropy_valley.experiment.tables.names import Names
+from entropy_valley.experiment.tables.formats import RISING, Names
 from entropy_valley.experiment.tables.orders import FIXED, RUNS, order_numbers
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import figure
+from entropy_valley.experiment.tables.report import Data, figure
 from entropy_valley.experiment.tables.scores import Rows, main_cells
 from entropy_valley.experiment.tables.style import Figure
 
@@ -85,6 +83,7 @@ def hero(names: Names, data: Data) -> Figure:
     denoised = [cell for cell in names.cells if not cell.autoregressive]
     rows = means(names, data, denoised)
     parts, panels = [rows.assign(panel="A")], [functools.partial(_draw_lengths, names, rows)]
+    # Without an autoregressive backbone there is nothing for panel B.
     if len(denoised) < len(names.cells):
         own = data.of(names.cells)
         # A lead run by run needs both runs.
@@ -232,6 +231,7 @@ def _frame(axes: Axes, places: Sequence[str]) -> None:
     """The places' names, and below them a legend of two columns: what was drawn first comes first."""
     axes.set_xticks(range(len(places)), places, fontsize="small")
     axes.set_xlim(-0.5, len(places) - 0.5)
+    # The numbers above the points need room.
     axes.margins(y=0.22)
     named: dict[str, Any] = {}
     for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):

@@ -17,11 +17,10 @@ from entropy_valley.experiment.human_evaluation.pack import BUCKETS
 from entropy_valley.experiment.human_evaluation.settings import POOLED
 from entropy_valley.experiment.human_evaluation.statistics import PREFERENCES, SCALES
 from entropy_valley.experiment.tables import formats
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import figure, table
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, figure, table
 from entropy_valley.experiment.tables.scores import main_cells
-from entropy_valley.experiment.tables.show import Column, Row, Shown
 from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Figure
 
 if TYPE_CHECKING:
@@ -62,6 +61,7 @@ def is_ready(names: Names) -> bool:
 
 def is_comparable(names: Names) -> bool:
     """The paper's are EV and Fixed Ratio of the main backbone."""
+    # With other systems or simulated annotators, the paper asks another question.
     of_paper = [cell.method for cell in names.cells] == ["ev", "ratio"] * len(directions_of(names))
     among_main = {*names.cells} <= {*main_cells(names.experiment)}
     return is_ready(names) and not names.experiment.human_evaluation.simulated and of_paper and among_main
@@ -98,7 +98,7 @@ def _file(direction: str) -> str:
 
 def ratings(data: Data, direction: str) -> pd.DataFrame:
     """The ratings of a direction, see :func:`statistics.frame`."""
-    rows = files.read_jsonl(data.files.at(_file(direction)), ("annotator", "id", "preference"))
+    rows = files.read_jsonl(data.files.file(f"{data.files.root}/{_file(direction)}"), ("annotator", "id", "preference"))
     return statistics.frame(rows)
 
 
@@ -145,6 +145,7 @@ def systems(names: Names, direction: str) -> list[str]:
 def rated(names: Names, values: Mapping[Key, Values]) -> Iterator[str]:
     """How many sentences each annotator rated, where not all; and whether they are people."""
     people, sentences = names.experiment.human_evaluation, packed(names)
+    # Simulated ratings look like any others.
     if people.simulated:
         yield SIMULATED
     for direction in directions_of(names):
@@ -206,6 +207,7 @@ def _details(names: Names, values: Mapping[Key, Values], direction: str) -> Iter
         interval = formats.interval(every[scale], every[f"{scale}_low"], every[f"{scale}_high"], 2)
         yield of_all(f"Δ {scale.capitalize()}, 95 % CI", interval)
     yield of_all("Sign test of majorities, p", formats.stars(every["sign_p"]))
+    # A difference of 0 needs infinitely many sentences.
     for scale in SCALES:
         needed = every[f"{scale}_needed"]
         yield of_all(f"N needed, {scale}", "∞" if math.isinf(needed) else number(needed, 0))
@@ -217,6 +219,7 @@ def _details(names: Names, values: Mapping[Key, Values], direction: str) -> Iter
         rho, p = every[f"{scale}_rho"], every[f"{scale}_rho_p"]
         text = f"{formats.signed(rho, 3)} (p = {formats.small_p(p)})"
         yield of_all(f"ρ of Δ{label} and Δ{scale}", formats.NOT_AVAILABLE if math.isnan(rho) else text)
+    # The names of buckets say first and second; readers know the systems.
     first, second = systems(names, direction)
     buckets = {"first_best": f"{first} best", "second_best": f"{second} best", "tied": "tied", "random": "random"}
     for bucket in BUCKETS:
@@ -265,6 +268,7 @@ def _boxes(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None
         )  # fmt: skip
         for box in boxes["boxes"]:
             box.set_facecolor(colour)
+        # A box has no handle for a legend.
         axes.plot([], [], color=colour, linewidth=6, label=label)
     axes.set_xticks(np.arange(len(annotators)), annotators)
     axes.set_yticks(range(1, 6))

@@ -20,8 +20,8 @@ from entropy_valley.experiment.config import Experiment, paths
 from entropy_valley.experiment.config.matrix import Cell, Run, sets_of, single_name
 from entropy_valley.experiment.tables import render
 from entropy_valley.experiment.tables.coverage import EXTRACTORS, PLACEHOLDERS
-from entropy_valley.experiment.tables.names import method_names
-from entropy_valley.experiment.tables.reader import Results, require_of_config
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.report import Results, require_of_config
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.checkpoint import WHOLE
 from entropy_valley.results import Record, header_path, moved, read_record, rows
@@ -50,12 +50,14 @@ def cells(experiment: Experiment) -> dict[str, list[Cell]]:
 
     Raises InputError for a backbone that is not a tiny one of LLaDA's family, and for another order than MED.
     """
+    # A browser has neither the memory nor the time for a larger model.
     matrix, main = experiment.matrix, experiment.tables
     backbone = experiment.backbones[main.backbone]
     if backbone.pretraining is None or backbone.family != FAMILY:
         raise InputError(NAME, f"{backbone.label} is not a tiny model of the family {FAMILY}", REMEDY)
     if main.order != "med":
         raise InputError(NAME, f"the order of the main tables is {main.order}; the page has MED alone", REMEDY)
+    # One run is enough to look at.
     seed = matrix.seeds_of.get(main.backbone, matrix.seeds)[0]
     shown = {}
     for direction in matrix.directions:
@@ -92,6 +94,7 @@ def translations(experiment: Experiment, cell: Cell, root: str) -> str:
 def write(experiment: Experiment, out: str, declared: Iterable[str]) -> None:
     """Write the page; ``declared`` as of :class:`Results`."""
     results = Results(experiment, Path(out).parent, declared)
+    # A cell that the config lists nowhere is in no set: it was asked for alone, by its path.
     home = sets_of(experiment).home
     require_of_config(results, [cell for some in cells(experiment).values() for cell in some if cell in home])
     render.write_page(out, "live", "Entropy-Valley, live", content(results))
@@ -106,6 +109,7 @@ def content(results: Results) -> dict[str, Any]:
     folder = Path(moved(own, experiment.results, results.root))
     (weights,) = checkpoint.shards(folder)
     config = files.read_json(folder / "config.json")
+    # A wrong translation would look like any other.
     if config["n_kv_heads"] != config["n_heads"]:
         raise InputError(folder / "config.json", "heads share keys and values: the page does not compute that", REMEDY)
     return {
@@ -124,6 +128,7 @@ def content(results: Results) -> dict[str, Any]:
 def _direction(results: Results, shown: Sequence[Cell]) -> dict[str, Any]:
     """A direction's adapter, length methods and test sentences."""
     first, folder = shown[0], f"{shown[0].run.folder(results.root)}/adapter"
+    # The page names the digest of the adapter that it has.
     facts, settings = files.read_json(results.file(f"{folder}/{adapters.FACTS}")), _settings(Path(folder))
     source, target = first.direction.split("-")
     return {
@@ -142,6 +147,7 @@ def _direction(results: Results, shown: Sequence[Cell]) -> dict[str, Any]:
 
 def _sorted_sentences(results: Results, shown: Sequence[Cell]) -> list[dict[str, Any]]:
     """The test sentences: first those with something to see, last those with placeholders."""
+    # Whoever opens the page sees a few sentences, so the first ones should tell something.
     canvases: dict[str, dict[str, Any]] = {}
     for cell in shown:
         translated = rows(results.file(translations(results.experiment, cell, results.root)), cell)
@@ -169,6 +175,7 @@ def _method(results: Results, cell: Cell) -> dict[str, Any]:
     a method that the page does not compute.
     """
     header = _header(results, cell)
+    # The header has what was decoded; the config may have changed since.
     settings, fits = dict(header.params["methods"][cell.method]), header.facts.get("fits", {})
     kind = settings.pop("method", cell.method)
     if kind not in CLASSES or settings.get("score", "mean") != "mean" or settings.get("exact") is False:
@@ -176,10 +183,11 @@ def _method(results: Results, cell: Cell) -> dict[str, Any]:
         raise InputError(translations(results.experiment, cell, results.root), problem, REMEDY)
     method = {
         "name": cell.method,
-        "label": method_names(results.experiment, cell.method).short,
+        "label": Names(results.experiment).method(cell.method).short,
         "class": kind,
         "settings": settings,
     }
+    # Its weights were learned in the run, so no config has them.
     if kind == "ev_fit":
         line, weights = fits["length_statistics"]["line"], fits["learned"][cell.method]["weights"]
         method["fit"] = {"line": line, "weights": weights}
@@ -192,6 +200,7 @@ def _header(results: Results, cell: Cell) -> Record:
     header = read_record(place)
     if header is None:
         raise files.not_there(place)
+    # A param that the page ignores would change texts unseen.
     if others := [f"{key} is {header.params[key]}" for key, value in COMPUTED.items() if header.params[key] != value]:
         raise InputError(place, f"{'; '.join(others)}: the page does not compute that", REMEDY)
     return header
@@ -201,6 +210,7 @@ def _settings(folder: Path) -> dict[str, Any]:
     """The settings of an adapter. Raises InputError for another function than W + alpha / rank · B A."""
     path = folder / adapters.SETTINGS
     settings = read_object(path, adapters.Settings)
+    # Each of these computes another product than the page does.
     keys = ("use_rslora", "use_dora", "lora_bias", "init_lora_weights", "rank_pattern", "alpha_pattern")
     if others := [key for key in keys if settings.get(key)]:
         raise InputError(path, f"has {', '.join(others)}: the page does not compute that", REMEDY)

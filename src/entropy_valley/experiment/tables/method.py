@@ -16,9 +16,8 @@ import pandas as pd
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.experiment.config.methods import grid
 from entropy_valley.experiment.tables import style
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import figure
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.report import Data, figure
 from entropy_valley.experiment.tables.style import Figure
 from entropy_valley.lengths.base import candidate_length
 
@@ -50,6 +49,7 @@ def method(names: Names, data: Data) -> Figure:
     most = max(lowest, len(ratios) - 1 - lowest) or 1
     rows = []
     for number, ratio in enumerate(ratios):
+        # Steeper away from the lowest point, so that it is seen at once.
         drawn = 0.15 + 0.85 * (abs(number - lowest) / most) ** 1.5
         slots = candidate_length(ratio, SOURCE)
         rows.append({"ratio": ratio, "slots": slots, "drawn_entropy": drawn, "chosen": number == lowest})
@@ -78,6 +78,7 @@ def _draw(names: Names, candidates: pd.DataFrame, height: float, axes: Axes) -> 
     next(rows)
     tables = names.experiment.tables
     _text(axes, 0, next(rows), f"4  Denoising: {tables.steps} steps, most certain slots first", weight="bold")
+    # Steps of the golden ratio reveal neighbours at different times.
     order = sorted(range(chosen), key=lambda place: place * GOLDEN % 1)
     schedule = names.experiment.decoding_of(tables.backbone).schedule  # how many slots each step reveals
     for step, count in snapshots(chosen, tables.steps, schedule).items():

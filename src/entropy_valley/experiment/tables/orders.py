@@ -16,10 +16,9 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test
 from entropy_valley.experiment.stats.summary import require_costs
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import table
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, table
 
 RUNS = ["backbone", *PLACE, "steps", "seed"]
 FIXED = "oracle"  # the length method under which orders are compared
@@ -36,6 +35,7 @@ def order_problems(names: Names) -> Iterator[str]:
 
 def scores_of_runs(names: Names, data: Data) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
     """Each run: its key, its cells, and the score of each sentence (rows) by method and order (columns)."""
+    # A run is tested by itself: seeds share their sentences.
     for key, cells in data.cells.groupby(RUNS, sort=False):
         rows = data.sentences[(data.sentences[RUNS] == list(key)).all(axis=1)]
         scores = rows.pivot(index="id", columns=["method", "order"], values=names.metric.name)
@@ -69,6 +69,7 @@ def order_numbers(names: Names, data: Data) -> pd.DataFrame:
     for key, cells, scores in scores_of_runs(names, data):
         for cell in cells.itertuples():
             values = {name: getattr(cell, name) for name in (*(metric.name for metric in names.metrics), *COSTS)}
+            # Under other lengths the canvases differ, and so more than the order.
             if cell.method == FIXED and cell.order != main:
                 values |= tested(names, scores[FIXED, cell.order], scores[FIXED, main])
             rows += [(*key, cell.method, cell.order, *item) for item in values.items()]
@@ -94,6 +95,7 @@ def spans(names: Names, cells: pd.DataFrame) -> dict[str, float]:
         "span": np.ptp(orders),
         "length_span": np.ptp(lengths),
     }
+    # What the choice of the length is worth, to compare the span of orders with.
     for name in (FIXED, "ev"):
         if name in lengths and "ratio" in lengths:
             lead = lengths[name] - lengths["ratio"]
@@ -124,10 +126,12 @@ def orders(names: Names, data: Data) -> Shown:
             rows.append(
                 Row(order_texts(names, name, values[FIXED, name]), "Additional controls" if is_control else title)
             )
+        # The spans stand apart from the orders.
         for number, texts in enumerate(span_texts(names, values["", ""])):
             rows.append(Row([*texts, *[formats.NONE] * (len(columns) - len(texts))], parts=number == 0))
     notes = ["Schedules: the canvas has the reference's length, and as many slots are revealed at each step."]
     notes += [footnotes.NO_BOUND, DELTA]
+    # A study without such orders has no span to explain.
     if any(source_guided(names.experiment, name) for name in numbers["order"].unique() if name):
         by_source = f"Span: over the schedules by the source (those with SIG), and below with {names.order(main)}."
         notes.append(by_source)
@@ -150,6 +154,7 @@ def order_texts(names: Names, order: str, values: Numbers) -> list[str]:
 
 def difference_texts(names: Names, values: Numbers) -> list[str]:
     """The difference with its interval, and its p; dashes where nothing was tested."""
+    # The main order is not tested against itself.
     if "delta" not in values:
         return [formats.NONE] * 2
     return [
@@ -208,6 +213,7 @@ def category_numbers(names: Names, data: Data) -> pd.DataFrame:
     is constant. A run is tested by itself.
     """
     rules, main, rows = names.experiment.corpus.challenge, names.experiment.tables.order, []
+    # All orders of a run have the same sentences.
     texts = data.sentences.drop_duplicates([*RUNS, "id"]).set_index([*RUNS, "id"])
     for key, _, scores in scores_of_runs(names, data):
         frame = texts.loc[key, ["source", "target", "concentration"]]
@@ -216,6 +222,7 @@ def category_numbers(names: Names, data: Data) -> pd.DataFrame:
         for name in (*CATEGORIES, OVERALL):
             part = frame if name == OVERALL else frame[[name in listed for listed in kinds]]
             values: dict[str, float] = {"sentences": len(part)}
+            # A category without sentences has no mean, and so no test.
             if len(part):
                 values |= part[[*ORDERED]].mean().to_dict()
                 values |= tested(names, part["other"], part["main"])
@@ -228,6 +235,7 @@ def category_numbers(names: Names, data: Data) -> pd.DataFrame:
 def spearman(concentration: pd.Series, lead: pd.Series) -> dict[str, float]:
     import scipy.stats
 
+    # A rank correlation of constants is no number.
     if len(lead) < 3 or lead.nunique() < 2 or concentration.nunique() < 2:
         return {"spearman_rho": math.nan, "spearman_p": math.nan}
     test = scipy.stats.spearmanr(concentration, lead)
@@ -253,6 +261,7 @@ def categories(names: Names, data: Data) -> Shown:
         title = heading(names, key, values[OVERALL, "sentences"])
         for name in (*CATEGORIES, OVERALL):
             texts = [name.capitalize(), *category_texts(names, values[name])]
+            # The whole stands apart from its parts, in bold type.
             if name == OVERALL:
                 rows.append(Row([texts[0], *map(Bold, texts[1:])], parts=True))
             else:

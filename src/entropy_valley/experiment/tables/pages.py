@@ -16,10 +16,8 @@ from entropy_valley.experiment.config.methods import declares
 from entropy_valley.experiment.config.schema import metrics_of
 from entropy_valley.experiment.tables import formats, render
 from entropy_valley.experiment.tables.coverage import extractors
-from entropy_valley.experiment.tables.names import method_names
-from entropy_valley.experiment.tables.reader import Results
-from entropy_valley.experiment.tables.report import data_of, systems_of
-from entropy_valley.results import SET_FILES
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.report import Results, data_of, set_files
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.texts import base_language
 
@@ -32,12 +30,14 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
     backbones = pages.backbones or [*matrix.backbones, *experiment.autoregressive.backbones]
     methods = pages.methods or matrix.methods
     pages_cells: dict[PagePlace, list[Cell]] = {}
+    # Outputs of further seeds would fill the screen.
     for cell in all_cells(experiment):
         run = cell.run
         first = not run.pool and run.seed == matrix.seeds_of.get(run.backbone, matrix.seeds)[0]
         denoised = cell.method in methods and (cell.order, cell.steps) == (tables.order, tables.steps)
         if first and run.backbone in backbones and (denoised or not cell.order):
             pages_cells.setdefault((run.direction, cell.testset), []).append(cell)
+    # The main backbone comes first, whatever the matrix lists first.
     ranks = {name: rank for rank, name in enumerate([tables.backbone, *backbones])}
 
     def rank(cell: Cell) -> tuple[int, int]:
@@ -49,9 +49,8 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
 def inputs(experiment: Experiment, place: PagePlace) -> list[str]:
     """Every file that a page reads."""
     shown, root = _shown(experiment, place), experiment.results
-    folders = systems_of(experiment, shown, root)
     testset = f"{root}/corpus/{shown[0].direction}/test/{shown[0].testset}.jsonl"
-    return [testset, *(f"{folder}/{name}" for folder in folders for name in SET_FILES)]
+    return [testset, *set_files(experiment, root, shown)]
 
 
 def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
@@ -72,11 +71,13 @@ def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -
     experiment, (source, target) = results.experiment, shown[0].direction.split("-")
     rules = base_language(source)
     rows = data_of(results, shown, ("hypothesis", "source", "target", "length", "canvas")).sentences
+    # A metric of whole systems has nothing to say of a sentence.
     metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
     outputs = [_outputs(rows, cell, metrics) for cell in shown]
     find = extractors(source)
     sentences = []
     for row in rows.drop_duplicates("id").itertuples():
+        # Lists, not objects: their keys would stand again in each sentence.
         about = [row.id, row.source, row.target, _categories(row.source, rules)]
         items = [extract(row.source) for extract in find.values()]
         sentences.append([*about, items, [output[row.id] for output in outputs]])
@@ -95,8 +96,9 @@ def _named(experiment: Experiment, cell: Cell) -> list[Any]:
     """Method and backbone as they are printed, the method's key, whether it is of the main backbone, and whether the
     method's scores are negative log-probabilities."""
     label, main = experiment.backbones[cell.backbone].label, experiment.tables.backbone
+    # Only then may the page print a probability for a score.
     gives = bool(cell.order) and declares(experiment, cell.method, "gives_probabilities")
-    return [method_names(experiment, cell.method).short, label, cell.method, cell.backbone == main, gives]
+    return [Names(experiment).method(cell.method).short, label, cell.method, cell.backbone == main, gives]
 
 
 def _categories(text: str, language: str) -> list[int]:
@@ -109,6 +111,7 @@ def _outputs(sentences: pd.DataFrame, cell: Cell, metrics: Sequence[Metric]) -> 
     rows = sentences[(sentences[[*key]] == [*key.values()]).all(axis=1)]
     texts = {}
     for row in rows.to_dict("records"):
+        # JSON has no NaN.
         scores = [None if pd.isna(row.get(metric.name)) else row[metric.name] for metric in metrics]
         curve = [] if cell.autoregressive else _curve(row["canvas"])
         texts[row["id"]] = [row["hypothesis"], row["length"], scores, *curve]

@@ -15,12 +15,10 @@ from entropy_valley.experiment.frames import PLACE, SETTING
 from entropy_valley.experiment.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
 from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import RISING
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import ZEROS, table
+from entropy_valley.experiment.tables.formats import RISING, Names
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.report import ZEROS, Data, table
 from entropy_valley.experiment.tables.scores import Rows, main_cells
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
 
 # --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
 
@@ -36,6 +34,7 @@ LEVEL = 0.001  # of both p, below which a lead holds, as in the paper's sentence
 def full_significance(names: Names, data: Data) -> Shown:
     """EV, Ratio and Oracle against each other, sentence by sentence: a section per backbone, a group per run."""
     metric, how = names.metric, names.statistics
+    # No main table has pools.
     tests = printed(compare(data.sentences, metric.name, how)).drop(columns="pool")
     titles = ("Δ [95 % CI]", "p", "Wilcoxon's p", "Cohen's d")
     columns = [Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, titles)]
@@ -178,6 +177,7 @@ def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Ite
 
 def size(names: Names, backbone: str) -> str:
     """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""
+    # A variant has the shape of its origin.
     shape = subject.backbone(names.experiment, checkpoint_of(names.experiment, backbone))["arguments"]
     return formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
 
@@ -194,6 +194,7 @@ def lead_rows(names: Names, leads: pd.DataFrame, places: Sequence[Any]) -> Itera
             # A mean over one run is that run.
             elif rows["seed"].nunique() > 1:
                 lines.setdefault("Mean over runs", {})[place] = formats.signed(100 * row.mean, decimals(names))
+        # A seed that one direction lacks still has a row.
         for label, texts in lines.items():
             section = f"{names.method('ev').label} − {names.backbone(str(backbone))}"
             yield Row([label, "", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places)], section)

@@ -18,10 +18,9 @@ from entropy_valley.experiment.config.methods import grid
 from entropy_valley.experiment.stats.our_numbers import CONFIG, NONE, Ours, OurTables
 from entropy_valley.experiment.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means, numbers, tables
 from entropy_valley.experiment.tables import formats, render
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import table
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, table
 from entropy_valley.settings import values_of
 
 PAPERS_METRIC = "COMET-22"

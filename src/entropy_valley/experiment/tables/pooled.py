@@ -17,11 +17,9 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.experiment.stats.summary import BASELINES, closure, require_costs
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import needs_methods, one_setting, table
-from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, needs_methods, one_setting, table
 
 RUNS = [*PLACE, "backbone", "seed"]
 EVERY = "all"  # backbones together
@@ -55,14 +53,17 @@ def numbers(names: Names, data: Data, best_of: Sequence[str] = ()) -> pd.DataFra
     """
     require_costs(data.cells, ["calls", "passes"])
     scores = data.sentences.pivot(index=[*RUNS, "id"], columns="method", values=names.metric.name)
+    # A bootstrap draws by place: the sentences stay in the order of the test set.
     every = pd.MultiIndex.from_frame(data.sentences[[*RUNS, "id"]].drop_duplicates())
     scores = scores.reindex(index=every, columns=data.cells["method"].unique())
     if best_of:
         scores[HINDSIGHT] = scores[[*best_of]].max(axis=1)
     backbones = [*data.cells["backbone"].unique()]
     rows = []
+    # Of one backbone, all together would be the same rows again.
     for backbone in [EVERY, *backbones] if len(backbones) > 1 else backbones:
         own, cells = scores, data.cells
+        # The level stays, so that runs have the same keys with and without it.
         if backbone != EVERY:
             own = scores.xs(backbone, level="backbone", drop_level=False)
             cells = data.cells[data.cells["backbone"] == backbone]
@@ -71,6 +72,7 @@ def numbers(names: Names, data: Data, best_of: Sequence[str] = ()) -> pd.DataFra
         costs = cells.groupby("method")[[*COUNTED]].mean()
         for method in own:
             row = {"backbone": backbone, "method": method, "runs": len(of_runs), **shares[method]}
+            # The best by hindsight was never decoded, so it costs nothing.
             row |= {shown: costs[name].get(method, math.nan) for name, shown in COUNTED.items()}
             row["leads"] = (of_runs[method] > of_runs[names.study.against]).sum()
             row["above"] = (own[method] > own["oracle"]).mean()
@@ -82,10 +84,12 @@ def numbers(names: Names, data: Data, best_of: Sequence[str] = ()) -> pd.DataFra
 def gap_shares(scores: pd.DataFrame, of_runs: pd.DataFrame, how: Analysis) -> dict[str, dict[str, float]]:
     """For each method and baseline the share of the reference's lead over it, its limits, its deviation over seeds; NaN
     where the 95 % interval of that lead contains 0."""
+    # The deviation is over whole trainings of all directions, not over single runs.
     whole, by_seed = over_places(of_runs), of_runs.groupby(level="seed").apply(over_places)
     drawn = resampled(scores, how)
     shares: dict[str, dict[str, float]] = {method: {} for method in scores}
     for baseline, prefix in BASELINES.items():
+        # A share of a gap that may be chance would be any number.
         is_gap = np.quantile(drawn["oracle"] - drawn[baseline], LEVELS[0]) > 0
         for method in scores:
             share, of_seeds, of_draws = (
@@ -101,6 +105,7 @@ def gap_shares(scores: pd.DataFrame, of_runs: pd.DataFrame, how: Analysis) -> di
 
 def resampled(scores: pd.DataFrame, how: Analysis) -> pd.DataFrame:
     """The means over all of the bootstrap's resamples, a row each."""
+    # Runs share their sentences: pooled, they would only look like a larger sample.
     of_sentences = scores.groupby(level=[*PLACE, "id"], sort=False).mean()
     places = of_sentences.groupby(level=PLACE, sort=False)
     drawn = [bootstrap_means(one.to_numpy(), how.resamples, how.seed, how.generator) for _, one in places]
@@ -109,6 +114,7 @@ def resampled(scores: pd.DataFrame, how: Analysis) -> pd.DataFrame:
 
 def over_places(of_runs: pd.DataFrame) -> pd.Series:
     """The mean score of each method: directions and test sets count the same."""
+    # A direction with more runs does not count more.
     return of_runs.groupby(level=PLACE, sort=False).mean().mean()
 
 
@@ -119,6 +125,7 @@ def share_text(row: Any, prefix: str) -> str:
     """``92.9% [88.2, 98.3] ± 1.2``; n/a where there is none."""
     share, low, high, std = (getattr(row, prefix + name) for name in ("", "_low", "_high", "_std"))
     text = formats.percent(share)
+    # What holds by definition has no interval.
     if pd.isna(share) or pd.isna(low) or low == high:
         return text
     text += f" [{formats.number(100 * low, 1)}, {formats.number(100 * high, 1)}]"
@@ -147,6 +154,7 @@ def pooled(names: Names, data: Data) -> Shown:
     rows = []
     for row in table.itertuples():
         texts = [names.method(row.method).label, *(share_text(row, prefix) for prefix in BASELINES.values())]
+        # A method does not lead itself.
         leads = formats.NONE if row.method == against else f"{row.leads:.0f} of {row.runs:.0f}"
         texts += [number_text(row.mae), leads, number_text(row.calls), number_text(row.passes)]
         rows.append(Row(texts, section(names, row), shaded=row.method == against))

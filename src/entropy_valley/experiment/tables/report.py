@@ -1,4 +1,5 @@
-"""What the workflow knows of a table or figure before it is made, and how it is made and written.
+"""A table or figure from beginning to end: what the workflow knows of it before it is made, what it reads, whether that
+is of this config, and how it is made and written.
 
 A table is a function of the names of a config and of the results of its cells; see :func:`table`.
 """
@@ -7,44 +8,236 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import io
+import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from entropy_valley.experiment.config import Experiment
-from entropy_valley.experiment.config.matrix import Cell, sets_of, study_cells
-from entropy_valley.experiment.frames import SOURCES, read_sets, require_means
+from entropy_valley import files
+from entropy_valley.errors import InputError
+from entropy_valley.experiment.config import Experiment, params, paths
+from entropy_valley.experiment.config.matrix import Cell, CellSet, sets_of, study_cells
+from entropy_valley.experiment.config.methods import declares, origins
+from entropy_valley.experiment.frames import CELL, RUN, SOURCES, read_sets, require_means, run_folder
 from entropy_valley.experiment.tables import footnotes, render, style
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data, Results, require_of_config
-from entropy_valley.experiment.tables.show import Shown
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Shown
 from entropy_valley.experiment.tables.style import Figure
-from entropy_valley.results import DIAGNOSTICS, SET_FILES, TRANSLATIONS, System, system_of
+from entropy_valley.model.adapters import FACTS
+from entropy_valley.results import (
+    ABSENT,
+    DIAGNOSTICS,
+    REMEDY,
+    SET_FILES,
+    TRANSLATIONS,
+    Difference,
+    System,
+    differences,
+    header_path,
+    moved,
+    read_record,
+    record_path,
+    require_sound,
+    system_of,
+)
 from entropy_valley.scoring.metrics import Metric
+
+HEADER = header_path(TRANSLATIONS).name
+
+# --- The results of a config's jobs.
+
+
+class Results:
+    """What the jobs of a config have left in the folder of results ``root``, for those who make tables of it.
+
+    ``declared`` are the files that the reading job has named as its inputs. Any other one is an :class:`InputError`:
+    Snakemake would not make the table again after it has changed. None: there is no job, and all may be read.
+    So is a missing file, one that says nothing of a cell, a row that lacks what is asked for, and a result that was
+    edited, copied, or made from others than those that are there, see :func:`.results.require_sound`.
+    """
+
+    def __init__(self, experiment: Experiment, root: str | Path, declared: Iterable[str] | None = None) -> None:
+        self.experiment, self.root = experiment, str(root)
+        self.declared = None if declared is None else {*declared}
+        self._sound: set[Path] = set()
+
+    def file(self, path: str) -> str:
+        """A path that may be read."""
+        if self.declared is not None and path not in self.declared:
+            remedy = "Add it to the `inputs` of the table or figure."
+            raise InputError(path, "is read, but it is not one of the files that the job declares", remedy)
+        require_sound(Path(path), self.root, self._sound)
+        return path
+
+    def json(self, path: str) -> Any:
+        """The value of a JSON file, by its path below the folder of results."""
+        return files.read_json(self.file(f"{self.root}/{path}"))
+
+    def csv(self, path: str, **options: Any) -> pd.DataFrame:
+        """The rows of a CSV file; ``options`` are those of pandas."""
+        return pd.read_csv(io.StringIO("\n".join(files.read_lines(self.file(path)))), **options)
+
+    def diagnostics(self, cell: Cell, kind: str) -> Any:
+        """What the diagnostics of a cell's run say of its test set: curves of ``valley``, or rows of ``sig``."""
+        path = self.file(f"{cell.run.folder(self.root)}/{DIAGNOSTICS}")
+        content = files.read_json(path)
+        if cell.testset not in content.get(kind, {}):
+            raise InputError(path, f"has no {kind} of {cell.testset}", REMEDY)
+        return content[kind][cell.testset]
+
+    def latency(self, cell: Cell) -> dict[str, Any]:
+        """The measured seconds of a cell."""
+        return files.read_json(self.file(cell.latency(self.root)))
+
+    def place(self, cell: Cell) -> str:
+        """How an error names the translations of a cell."""
+        folder = sets_of(self.experiment).home[cell].folder(self.root)
+        return f"{folder}/{TRANSLATIONS}: {system_of(cell).label}"
+
+
+class Data(NamedTuple):
+    """The results of a table's cells, in their order: a row for each sentence, and a row for each cell, see
+    :mod:`.frames`. ``files`` reads what else its job declares."""
+
+    sentences: pd.DataFrame
+    cells: pd.DataFrame
+    files: Results
+
+    def of(self, cells: Iterable[Cell]) -> Data:
+        """The results of some of its cells, in their order."""
+        keys = pd.DataFrame([{"pool": "", **cell.key()} for cell in cells])[CELL]
+        return Data(keys.merge(self.sentences, "left", on=CELL), keys.merge(self.cells, "left", on=CELL), self.files)
+
+
+def data_of(results: Results, cells: Sequence[Cell], columns: Sequence[str]) -> Data:
+    """The results of cells, in their order; ``columns`` are those of sentences beside their scores. Raises InputError
+    where they are not those of the config."""
+    folders = systems_of(results.experiment, cells, results.root)
+    frames = read_sets(results.root, folders, columns, results.file)
+    require_of_config(results, cells)
+    return Data(*frames, results).of(cells)
+
+
+def systems_of(experiment: Experiment, cells: Iterable[Cell], root: str) -> dict[str, list[System]]:
+    """The systems of cells by the folders of their sets."""
+    systems: dict[str, list[System]] = {}
+    for cell in cells:
+        systems.setdefault(sets_of(experiment).home[cell].folder(root), []).append(system_of(cell))
+    return systems
+
+
+def set_files(experiment: Experiment, root: str, cells: Iterable[Cell]) -> list[str]:
+    """The translations and scores of the sets where cells are at home, with their headers; each file once."""
+    return [f"{folder}/{name}" for folder in systems_of(experiment, cells, root) for name in SET_FILES]
+
+
+def diagnostics_files(names: Names) -> list[str]:
+    """The diagnostics of the runs of a table's cells."""
+    runs = dict.fromkeys(cell.run for cell in names.cells)
+    return [f"{run.folder(names.experiment.results)}/{DIAGNOSTICS}" for run in runs]
+
+
+# --- Whether results are those of the config.
+
+# What length methods declare that use a fit, by its name in the params.
+FITTED = {"length_statistics": ["uses_statistics"], "learned": ["learns"], "length_head": ["uses_length_head"]}
+ANY_FIT = [need for needs in FITTED.values() for need in needs]
+OLD = "Run the workflow again: it makes only these again."
+MADE_FROM = "made_from."  # how the keys of params begin that say what a result is made from
+REMADE = f"{MADE_FROM}translations"  # of scores: also where a set has got more cells
+
+
+def changes(experiment: Experiment, root: str, one: CellSet, testset: str) -> list[tuple[str, Path, Difference]]:
+    """What the headers behind the cells of a set and test set have otherwise than the config: rule, header, change.
+
+    Which cells a set has is told by the cells themselves. What is made from something else comes only where no header
+    tells in what that differs.
+    """
+    own: list[tuple[str, Path, Difference]] = []
+    derived: list[tuple[str, Path, Difference]] = []
+    for path, spec in moved(specs_behind(experiment, one, testset), experiment.results, root).items():
+        place = record_path(path)
+        if record := read_record(place):
+            for change in differences(record.params, json.loads(spec)):
+                if change.key not in ("cells", REMADE):
+                    (derived if change.key.startswith(MADE_FROM) else own).append((record.rule, place, change))
+    return own or derived
+
+
+def specs_behind(experiment: Experiment, one: CellSet, testset: str) -> dict[str, str]:
+    """The params of what is behind a set, but for its checkpoint, by path."""
+    run, used, root = one.run, paths.adapter_run(experiment, one.run), experiment.results
+    adapter, specs = paths.adapter_folder(experiment, run), {}
+    if adapter and experiment.adapters == "trained":
+        specs[f"{root}/corpus/{used.direction}/train.jsonl"] = params.corpus(experiment, used.direction)
+    specs[f"{root}/corpus/{run.direction}/test/{testset}.jsonl"] = params.testset(experiment, run.direction, testset)
+    if adapter:
+        specs[f"{adapter}/{FACTS}"] = params.any_adapter(experiment, used)
+    specs[one.translations(root)] = params.translation(experiment, one)
+    specs[one.scores(root)] = params.scores(experiment, one)
+    return specs
+
+
+def concerns(experiment: Experiment, key: str, cell: Cell) -> bool:
+    """Whether a change of a set's params changes one of its cells. Those of another length method, reveal order or
+    test set do not."""
+    kind, _, name = key.partition(".")
+    methods = (cell.method, *origins(experiment, cell.method)) if cell.order else ()
+    if kind == "cells":
+        return False
+    if kind == "methods":
+        return name.partition(".")[0] in methods
+    if kind == "orders":
+        return name.partition(".")[0] == cell.order
+    if name.startswith("testset "):
+        return name == f"testset {cell.testset}"
+    if kind == "fits" or name.startswith("corpus "):  # training pairs, to which some length methods are fitted
+        fitted = FITTED.get(name.partition(".")[0], ANY_FIT)
+        return any(declares(experiment, method, need) for need in fitted for method in methods)
+    return True
+
+
+def told(change: Difference) -> str:
+    """A change in words: of lists of cells how many, of what only one side has its name."""
+    before, after = change.before, change.after
+    if change.key.startswith(MADE_FROM):
+        return f"made from another {change.key.removeprefix(MADE_FROM)}"
+    if change.key == "cells" and ABSENT not in (before, after):
+        old, new = ({files.canonical(cell) for cell in cells} for cells in (before, after))
+        return f"cells: {len(new - old)} more, {len(old - new)} fewer"
+    if ABSENT in (before, after):
+        return f"{change.key} {'added' if before is ABSENT else 'removed'}"
+    return str(change)
+
+
+def require_of_config(results: Results, cells: Iterable[Cell]) -> None:
+    """Raise :class:`InputError` for cells of other settings than those of the config: after `snakemake --touch`, or
+    where older results were put back."""
+    experiment = results.experiment
+    checked = functools.cache(functools.partial(changes, experiment, results.root))
+    for cell in cells:
+        for _, place, change in checked(sets_of(experiment).home[cell], cell.testset):
+            if concerns(experiment, change.key, cell):
+                raise InputError(place, f"is older than the config: {told(change)}", OLD)
+
+
+# --- A table or figure, whatever the config.
 
 ENDINGS = {
     "table": ("tex", "float.tex", "md", "html", "csv"),
     "comparison": ("html", "md", "csv"),
     "figure": ("pdf", "svg", "png", "csv"),
 }
-
-
 ZEROS = {"pratt": "with Pratt's treatment of zeros", "wilcox": "without zeros"}
-
-
 Make = Callable[[Names, Data], Any]
-
-
-def main_and_bleu(names: Names) -> list[Metric]:
-    return names.named_metrics(names.metric.name, "bleu")
-
-
-def whatever(names: Names) -> bool:
-    return True
+Caption = str | Callable[[Names], str]
+Cells = Callable[[Experiment], Sequence[Cell]]
 
 
 @dataclass(frozen=True)
@@ -56,20 +249,19 @@ class Kind:
     """
 
     make: Make
-    caption: str | Callable[[Names], str]
+    caption: Caption
     # Whose results it shows; without it, it is a layout of studies, and each study of that layout has it.
-    cells: Callable[[Experiment], Sequence[Cell]] | None = None
-    # What it reads of sentences beside their scores, see `frames.SOURCES`; and other files.
-    columns: Sequence[str] | Callable[[Names], Sequence[str]] = ()
-    files: Callable[[Names], Iterable[str]] = lambda names: ()
-    metrics: Callable[[Names], list[Metric]] = main_and_bleu  # those that it prints
+    cells: Cells | None = None
+    columns: Sequence[str] = ()  # what it reads of sentences beside their scores, see `frames.SOURCES`
+    files: Callable[[Names], Iterable[str]] = lambda names: ()  # what else it reads
+    metrics: Callable[[Names], list[Metric]] = lambda names: names.named_metrics(names.metric.name, "bleu")  # printed
     problems: Callable[[Names], Iterable[str]] = lambda names: ()  # of a study, each the end of a sentence about it
     tells_pools: bool = False  # it can show runs that differ in their pool of training pairs
     scored: bool = True  # it reads the results of its cells
     signed: bool = True  # below it stands what they were made by
     sentences: Callable[[Names], str] | None = None  # how many its numbers are of, where not all of its test sets
     wanted: Callable[[Names], bool] = lambda names: bool(names.cells)  # the config asks for it
-    ready: Callable[[Names], bool] = whatever  # not while it waits for people's work
+    ready: Callable[[Names], bool] = lambda names: True  # not while it waits for people's work
     comparable: Callable[[Names], bool] | None = None  # the paper's numbers may stand beside its own: if it is ready
     rule: str = "table"
 
@@ -82,18 +274,17 @@ class Kind:
         return Report(self, experiment, key, name)
 
 
-def table(
-    caption: str | Callable[[Names], str], cells: Callable[[Experiment], Sequence[Cell]] | None = None, **more: Any
-) -> Callable[[Make], Kind]:
+def table(caption: Caption, cells: Cells | None = None, **more: Any) -> Callable[[Make], Kind]:
     """Makes a function ``(names, data) -> Shown`` a table; ``more`` are fields of :class:`Kind`."""
     return lambda make: Kind(make, caption, cells, **more)
 
 
-def figure(
-    caption: str | Callable[[Names], str], cells: Callable[[Experiment], Sequence[Cell]] | None = None, **more: Any
-) -> Callable[[Make], Kind]:
+def figure(caption: Caption, cells: Cells | None = None, **more: Any) -> Callable[[Make], Kind]:
     """Makes a function ``(names, data) -> Figure`` a figure."""
     return table(caption, cells, **{"rule": "figure", "signed": False, **more})
+
+
+# --- A table or figure of a config.
 
 
 class Report:
@@ -113,103 +304,76 @@ class Report:
         return self.kind.ready(self.names)
 
     @property
-    def comparable(self) -> bool:
-        return (self.kind.comparable or self.kind.ready)(self.names)
-
-    def problems(self) -> Iterator[str]:
-        yield from self.kind.problems(self.names)
-
-    @property
     def text(self) -> str:
         """The caption with the labels of metrics."""
         names, caption = self.names, self.kind.caption
         words = {
             "metric": names.metric.label,
-            "metrics": " and ".join(metric.label for metric in names.main_metrics),
+            "metrics": " and ".join(metric.label for metric in names.main_metrics()),
             "zeros": ZEROS[names.statistics.wilcoxon_zeros],
         }
         text = caption if isinstance(caption, str) else caption(names)
         # Not by str.format: a caption may have braces of its own.
         return re.sub(r"\{(\w+)\}", lambda word: words[word[1]], text)
 
-    @functools.cached_property
-    def columns(self) -> Sequence[str]:
-        return self.kind.columns(self.names) if callable(self.kind.columns) else self.kind.columns
-
     def inputs(self) -> list[str]:
         """Every file that it reads: of the sets of its cells, of what its columns need, of test sentences in training;
         then others."""
-        root, cells = self.experiment.results, self.cells
-        sources = {SOURCES[name] for name in self.columns}
+        root, kind, cells = self.experiment.results, self.kind, self.cells
+        sources = {SOURCES[name] for name in kind.columns}
         read: list[str] = []
-        if self.kind.scored:
-            for folder in systems_of(self.experiment, cells, root):
-                for name in SET_FILES:
-                    if name != TRANSLATIONS or "translations" in sources:
-                        read.append(f"{folder}/{name}")
+        if kind.scored:
+            for path in set_files(self.experiment, root, cells):
+                if "translations" in sources or not path.endswith(TRANSLATIONS):
+                    read.append(path)
         for cell in cells:
             if "test set" in sources:
                 read.append(f"{root}/corpus/{cell.direction}/test/{cell.testset}.jsonl")
             if "token counts" in sources:
                 read.append(f"{root}/{cell.direction}/{cell.backbone}/tokens/{cell.testset}.jsonl")
         if "diagnostics" in sources:
-            read += diagnostics(root, cells)
-        if self.kind.scored and self.kind.signed:
-            for cell in footnotes.overlapping(self.names):
-                read.append(footnotes.overlap_file(root, cell))
-        return list(dict.fromkeys([*read, *self.kind.files(self.names)]))
-
-    def data(self, results: Results) -> Data:
-        """The results of its cells, in their order."""
-        if not (self.kind.scored and self.cells):
-            return Data(pd.DataFrame(), pd.DataFrame(), results)
-        data = data_of(results, self.cells, self.columns)
-        if self.experiment.scoring.comet:  # chrF of a corpus is not the mean of its sentences'
-            require_means(data, self.names.metric.name)
-        return data
+            read += diagnostics_files(self.names)
+        if kind.scored and kind.signed:
+            read += [f"{root}/{footnotes.overlap_file(cell)}" for cell in footnotes.overlapping(self.names)]
+        return list(dict.fromkeys([*read, *kind.files(self.names)]))
 
     def shown(self, results: Results) -> Shown | Figure:
         """What it shows, with the footnotes about what its numbers were made by."""
-        data = self.data(results)
-        if not (self.kind.scored and self.kind.signed):
-            return self.kind.make(self.names, data)
+        names, kind = self.names, self.kind
+        if not (kind.scored and self.cells):
+            return kind.make(names, Data(pd.DataFrame(), pd.DataFrame(), results))
+        data = data_of(results, self.cells, kind.columns)
+        if self.experiment.scoring.comet:  # chrF of a corpus is not the mean of its sentences'
+            require_means(data, names.metric.name)
+        if not kind.signed:
+            return kind.make(names, data)
         # First: only comparable numbers may be subtracted.
-        lines, signed = footnotes.provenance(self.names, data, self.kind.sentences)
-        shown = self.kind.make(self.names, data)
-        return dataclasses.replace(shown, notes=[*shown.notes, *lines], signatures=[*shown.signatures, *signed])
+        footnotes.require_same_signatures(names, data.cells)
+        overlaps = {cell: results.json(footnotes.overlap_file(cell)) for cell in footnotes.overlapping(names)}
+        sets = data.cells[[*RUN, "set"]].drop_duplicates().itertuples()
+        headers = [read_record(Path(run_folder(results.root, one), one.set, HEADER)) for one in sets]
+        codes = Counter(header.facts["code"] for header in headers if header)
+        count = kind.sentences(names) if kind.sentences else footnotes.sentences(names, data)
+        shown = kind.make(names, data)
+        notes = [*shown.notes, count, *footnotes.provenance(names, data, overlaps, codes)]
+        signatures = [*shown.signatures, *footnotes.signatures(names, data.cells)]
+        return dataclasses.replace(shown, notes=notes, signatures=signatures)
 
-    def make(self, results: Results, **paths: Path) -> None:
-        """Make it and write its files, one path for each ending."""
-        shown = self.shown(results)
-        if isinstance(shown, Figure):
-            render.write_csv(paths["csv"], shown.numbers)
-            own = self.experiment.tables.matplotlibrc
-            style.save(shown.draw(own), paths, own)
-        else:
-            caption = self.text if self.rule == "table" else ""
-            render.write_table(paths, shown, render.title(self.name), caption, f"tab:{self.name}")
+    def write(self, outputs: Sequence[str], inputs: Iterable[str] | None = None) -> None:
+        """Make it and write its files, one for each of its endings.
 
-
-def systems_of(experiment: Experiment, cells: Iterable[Cell], root: str) -> dict[str, list[System]]:
-    """The systems of cells by the folders of their sets."""
-    systems: dict[str, list[System]] = {}
-    for cell in cells:
-        systems.setdefault(sets_of(experiment).home[cell].folder(root), []).append(system_of(cell))
-    return systems
-
-
-def data_of(results: Results, cells: Sequence[Cell], columns: Sequence[str]) -> Data:
-    """The results of cells, in their order; ``columns`` are those of sentences beside their scores. Raises InputError
-    where they are not those of the config."""
-    folders = systems_of(results.experiment, cells, results.root)
-    frames = read_sets(results.root, folders, columns, results.file)
-    require_of_config(results, cells)
-    return Data(*frames, results).of(cells)
-
-
-def diagnostics(root: str, cells: Iterable[Cell]) -> list[str]:
-    """The diagnostics of the runs of cells."""
-    return [f"{run.folder(root)}/{DIAGNOSTICS}" for run in dict.fromkeys(cell.run for cell in cells)]
+        ``inputs`` are the files that its job declares, see :class:`Results`; they are in the same folder of results.
+        """
+        paths = dict(zip(self.endings, map(Path, outputs), strict=True))
+        shown = self.shown(Results(self.experiment, paths["csv"].parents[1], inputs))
+        with files.atomic_together(paths) as new:
+            if isinstance(shown, Figure):
+                render.write_csv(new["csv"], shown.numbers)
+                own = self.experiment.tables.matplotlibrc
+                style.save(shown.draw(own), new, own)
+            else:
+                caption = self.text if self.rule == "table" else ""
+                render.write_table(new, shown, render.title(self.name), caption, f"tab:{self.name}")
 
 
 # --- Problems of studies that several layouts have, each as the end of a sentence about the study.

@@ -19,11 +19,9 @@ from entropy_valley.experiment.frames import CELL, PLACE, SETTING
 from entropy_valley.experiment.stats.paper_numbers import Published, deviation, find
 from entropy_valley.experiment.stats.summary import BASELINES, costs, summary
 from entropy_valley.experiment.tables import footnotes, formats, style
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, RISING
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import figure, needs_methods, one_backbone, one_setting, table
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, RISING, Names
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.experiment.tables.style import Figure
 from entropy_valley.experiment.tables.systems import CLOSURES, note
 from entropy_valley.scoring.metrics import Metric
@@ -47,6 +45,7 @@ class Rows(dict[Any, Any]):
 
 def ranked(names: Names, numbers: pd.DataFrame) -> pd.DataFrame:
     """A summary with ``best``: whether a method has the best mean of those of its setting that see no reference."""
+    # What sees the reference cannot be deployed.
     deployable = numbers[~numbers["method"].isin(names.informed)]
     means = deployable.groupby([*SETTING, "metric"])["mean"]
     lower = [metric.name for metric in names.metrics if not metric.higher_is_better]
@@ -68,6 +67,7 @@ def closure(row: Any, baseline: str) -> str:
     mean, std, runs = (getattr(row, f"{BASELINES[baseline]}_{value}") for value in ("mean", "std", "runs"))
     if runs and row.method in ("oracle", baseline):
         return "100%" if row.method == "oracle" else "0%"
+    # A distance of one fixed ratio from the other is no share of a gap.
     if row.method in BASELINES and baseline == "ratio_eos":
         return formats.NONE
     text = formats.closure(mean, std, runs, row.runs)
@@ -103,7 +103,7 @@ def main_cells(experiment: Experiment) -> list[Cell]:
     "seeds. Gap closure is (method − Ratio) / (Oracle − Ratio), run by run, over the paper's Fixed Ratio and over the "
     "same ratio with the EOS slot that EV and Oracle have. Oracle takes the reference's length.",
     main_cells,
-    metrics=lambda names: names.main_metrics,
+    metrics=Names.main_metrics,
 )
 def main(names: Names, data: Data) -> Shown:
     """Length methods by direction, for the main backbone. Bold is the best that could be deployed; EV is shaded."""
@@ -137,6 +137,7 @@ def method_by_method(names: Names, numbers: pd.DataFrame, whole: bool = False) -
 
 def matrix_cells(experiment: Experiment) -> list[Cell]:
     """None where the main tables show the only order and step budget."""
+    # The whole matrix of one order and budget would be the main tables again.
     several = len(experiment.matrix.orders) > 1 or len(experiment.matrix.steps) > 1
     return matrix.cells(experiment) if several else []
 
@@ -146,7 +147,7 @@ def matrix_cells(experiment: Experiment) -> list[Cell]:
     "standard deviation over training seeds. Gap closure is (method − Ratio) / (Oracle − Ratio) under the same order "
     "and T.",
     matrix_cells,
-    metrics=lambda names: names.main_metrics,
+    metrics=Names.main_metrics,
 )
 def whole_matrix(names: Names, data: Data) -> Shown:
     """All cells of the matrix: a section per backbone and order, a group per direction, in it the methods of each T."""
@@ -178,6 +179,7 @@ def backbones_beside(names: Names, data: Data) -> Shown:
     """Scores in one metric: a group per backbone, a row per direction. The CSV of the main metric has every metric."""
     numbers = summary(data, names.metrics)
     (metric,) = names.shown_metrics
+    # The table of a further metric has just that one in its CSV.
     if metric != names.metric:
         numbers = numbers[numbers["metric"] == metric.name]
     methods = [name for name in COMPARED if name in set(numbers["method"])]
@@ -217,6 +219,7 @@ def crossbb_figure(names: Names, data: Data) -> Figure:
 def _closure_bars(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     backbones = [*numbers["backbone"].unique()]
     places = numbers.groupby(PLACE, sort=False)
+    # More places give thinner bars, so backbones keep their distance.
     width = SPAN / len(places)
     for index, (place, rows) in enumerate(places):
         # The bars of a backbone stand side by side, centred on its tick.
@@ -258,6 +261,7 @@ def budget_problems(names: Names) -> Iterator[str]:
     yield from one_backbone(names)
     if len(orders := {cell.order for cell in names.cells}) > 1:
         yield f"the layout budgets is of one reveal order, not of {', '.join(sorted(orders))}"
+    # A gap at each T needs all three systems there.
     systems = {(cell.run, cell.steps, cell.method) for cell in names.cells}
     for name in matrix.COMPARED:
         if any((cell.run, cell.steps, name) not in systems for cell in names.cells):
@@ -279,6 +283,7 @@ def budgets(names: Names, data: Data) -> Shown:
     columns += [Column("Gap closure", align="r"), Column("L ≤ T", align="r")]
     rows = []
     for place, of_place in numbers[numbers["metric"] == metric.name].groupby(PLACE, sort=False):
+        # A config may list its budgets in any order.
         for steps, of_budget in of_place.groupby("steps"):  # ascending
             of_method = {row.method: row for row in of_budget.itertuples()}
             systems = [of_method[name] for name in ("oracle", "ev", "ratio")]
@@ -305,6 +310,7 @@ def budgets_figure(names: Names, data: Data) -> Figure:
 def _budgets(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     first = names.cells[0]
     place, metric = tuple(numbers[PLACE].iloc[0]), names.metric
+    # Later lines lie above earlier ones: Oracle is never hidden.
     for name in RISING:
         rows = numbers[numbers["method"] == name].sort_values("steps")
         axes.errorbar(
@@ -312,6 +318,7 @@ def _budgets(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
             color=style.METHOD_COLOURS[name], marker=style.METHOD_MARKERS[name], markersize=4,
             label=names.method(name).short,
         )  # fmt: skip
+    # Budgets are usually doubled from one to the next.
     axes.set_xscale("log", base=2)
     axes.set_xticks(rows["steps"], [*map(str, rows["steps"])], fontsize="small")
     axes.minorticks_off()
@@ -346,6 +353,7 @@ def reading_problems(names: Names) -> Iterator[str]:
 def readings(names: Names, data: Data) -> Shown:
     """A section for each direction, a row for each backbone, the methods beside each other. No score is bold."""
     metric, against = names.metric, names.study.against
+    # Only the main metric has a score for each sentence in every config.
     changed = changed_scores(names, data).assign(metric=metric.name)
     numbers = summary(data, names.metrics).merge(changed, "left", on=[*SETTING, "method", "metric"])
     methods = numbers["method"].unique()
@@ -361,6 +369,7 @@ def readings(names: Names, data: Data) -> Shown:
         texts += [closure(own, name) for name in baselines(numbers)]
         texts.append(formats.NONE if pd.isna(own.changed) else formats.percent(own.changed))
         rows.append(Row(texts, names.place(*place)))
+    # All cells have the same setting, see `reading_problems`.
     cell = names.cells[0]
     notes = [
         f"Reveal order {names.order(cell.order)}, T = {cell.steps}. Closures and changes: of "
@@ -380,6 +389,7 @@ def changed_scores(names: Names, data: Data) -> pd.DataFrame:
     metric = names.metric.name
     scores = data.sentences[[*CELL, "id", metric]]
     origins = scores["backbone"].map(functools.partial(checkpoint_of, names.experiment))
+    # A variant is compared with its origin in the same system and seed.
     before = scores.rename(columns={"backbone": "origin", metric: "before"})
     variants = scores.assign(origin=origins)[origins != scores["backbone"]]
     pairs = variants.merge(before, on=["origin", *(key for key in CELL if key != "backbone"), "id"])
@@ -406,7 +416,7 @@ def reproduction_problems(names: Names) -> Iterator[str]:
 @table(
     "{metric} and BLEU here beside those that the paper prints for LLaDA-8B-Base. Oracle takes the reference's length.",
     columns=("length",),
-    metrics=lambda names: names.main_metrics,
+    metrics=Names.main_metrics,
     problems=reproduction_problems,
 )
 def reproduction(names: Names, data: Data) -> Shown:
@@ -445,17 +455,19 @@ def dash(text: str) -> str:
 def beside_the_paper(names: Names, data: Data) -> pd.DataFrame:
     """The summary with the mean slots of a canvas, ``canvas`` and ``paper_canvas``, the paper's mean and deviation over
     runs, those of its gap closure (shares), and ``difference``, ours minus the paper's; NaN where it has no number."""
+    # First within a run, so that each run counts the same.
     slots = data.sentences.groupby(CELL, sort=False)["length"].mean().rename("canvas").reset_index()
     slots = slots.groupby([*SETTING, "method"], sort=False, as_index=False)["canvas"].mean()
     numbers = summary(data, names.metrics).merge(slots, on=[*SETTING, "method"])
     printed = []
     for row in numbers.itertuples():
-        kind = PUBLISHED.get(row.metric)
         values = {"paper_canvas": papers_canvas(row.direction, row.method)}
-        for column, name in (("paper", f"{kind}"), ("paper_gap_closure", f"{kind}_closure")):
-            number = find("tab:main", name, direction=row.direction, system=row.method)
-            std = deviation(number) if number else None
-            values |= {f"{column}_mean": value_of(number), f"{column}_std": value_of(std)}
+        for column, ending in (("paper", ""), ("paper_gap_closure", "_closure")):
+            metric = f"{PUBLISHED.get(row.metric)}{ending}"
+            number = find("tab:main", metric, direction=row.direction, system=row.method)
+            # A single run of the paper has no deviation.
+            values[f"{column}_mean"] = value_of(number)
+            values[f"{column}_std"] = value_of(deviation(number) if number else None)
         printed.append(values)
     numbers = pd.concat([numbers, pd.DataFrame(printed)], axis=1)
     return numbers.assign(difference=numbers["mean"] - numbers["paper_mean"])
@@ -469,5 +481,6 @@ def papers_canvas(direction: str, method: str) -> float:
     """Mean slots of Fixed ratio's canvas in `tab:direct_length_baselines`; NaN for any other method, whose calls are of
     several canvases."""
     named = {"label": "tab:direct_length_baselines", "direction": direction, "system": "ratio"}
+    # A call of one canvas takes its slots, so their quotient is the canvas.
     slots, calls = (find(metric=metric, **named) for metric in ("slots", "calls"))
     return slots.value / calls.value if slots and calls and method == "ratio" else math.nan

@@ -19,11 +19,9 @@ from entropy_valley.experiment.stats.comparisons import LIMITS, closure_limits
 from entropy_valley.experiment.stats.significance import paired_test
 from entropy_valley.experiment.stats.summary import BASELINES, closure, costs, may_be_chance, require_costs, summary
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import ZEROS, figure, needs_methods, one_backbone, one_setting, table
-from entropy_valley.experiment.tables.show import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, Names
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
+from entropy_valley.experiment.tables.report import ZEROS, Data, figure, needs_methods, one_backbone, one_setting, table
 from entropy_valley.experiment.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure, faint
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.texts import counted
@@ -38,8 +36,9 @@ MAIN = "comet"  # the main metric in `columns` of a study, whatever its key
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of a latency, where a column has it
 CLOSURES = dict(zip(("closure", "closure_eos"), BASELINES, strict=True))
 BEST = "closure_best"  # over the best of the run's fixed ratios
-TESTED = ("lead", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")
-DIFFERENCES = {  # of two systems' mean scores over runs, by the names of their paired test
+TESTED = {"delta": "lead"}  # columns by the names of a paired test: of two systems in a run
+TESTED |= {name: name for name in ("ci_low", "ci_high", "p_one_sided", "p_two_sided", "wilcoxon_p")}
+DIFFERENCES = {  # of two systems' mean scores over runs
     "delta": "difference", "ci_low": "difference_low", "ci_high": "difference_high", "p_two_sided": "difference_p",
 }  # fmt: skip
 
@@ -66,22 +65,23 @@ def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
     """
     scores = by_cell(data.sentences, names.metric.name)
     runs = of_runs(names, data, scores, against)
-    groups = runs.groupby([*(key for key in TRAINED if key != "seed"), *SYSTEM], sort=False, dropna=False)
-    values = [name for name in runs if name not in (*TRAINED, *SYSTEM)]
-    mean, std = groups[values].mean(), groups[values].std()
+    groups = runs.groupby([*TRAINED[:-1], *SYSTEM], sort=False)
+    values = runs.columns.drop([*TRAINED, *SYSTEM])
+    mean, std = groups[[*values]].mean(), groups[[*values]].std()
     # Limits and p-values are of single runs, or of the mean of runs, never a mean themselves.
-    single = [*TESTED[1:], *(name for name in (*DIFFERENCES.values(), *LIMITS) if name in values)]
+    single = values.intersection([*TESTED.values(), *DIFFERENCES.values(), *LIMITS]).drop("lead")
     mean[single] = std[single] = math.nan
     for place, seeds in groups["seed"]:
+        # A key is that of a run; any seed stands for all of the group.
         own = (*place[:4], seeds.iloc[0], *place[4:])
         for name, value in of_means(names, scores, own, [*seeds], against).items():
             mean.loc[place, name] = value
-    over = [
-        frame.assign(runs=groups.size(), statistic=name).reset_index() for name, frame in (("mean", mean), ("std", std))
-    ]
-    whole = pd.concat([runs.assign(statistic="run", runs=1), *over], ignore_index=True)
-    place = [key for key in TRAINED[:-1] if key != "pool" or runs["pool"].any()]
-    return whole[[*place, *SYSTEM, "statistic", "seed", "runs", *values]]
+    parts = [runs.assign(statistic="run", runs=1)]
+    for name, frame in (("mean", mean), ("std", std)):
+        parts.append(frame.assign(runs=groups.size(), statistic=name).reset_index())
+    # Most studies have no pools, and so no such column.
+    place = TRAINED[:-1] if runs["pool"].any() else TRAINED[:-2]
+    return pd.concat(parts, ignore_index=True)[[*place, *SYSTEM, "statistic", "seed", "runs", *values]]
 
 
 def by_cell(sentences: pd.DataFrame, value: str) -> dict[Key, pd.Series]:
@@ -96,29 +96,35 @@ def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: 
     costs = ["calls", "slots", "passes", "within_steps", *["run_tokens"] * ("tokens" in columns)]
     require_costs(data.cells, costs)
     texts = by_cell(data.sentences, "hypothesis") if "changed" in columns else {}
-    keys = [*data.cells[[*TRAINED, *SYSTEM]].itertuples(index=False, name=None)]
-    cells = dict(zip(keys, data.cells.itertuples(), strict=True))
+    cells = data.cells.set_index([*TRAINED, *SYSTEM])
     rows = []
-    for key, cell in cells.items():
+    for cell, key in zip(names.cells, cells.index, strict=True):
         row: dict[str, float] = {}
         if is_timed(names):
-            measured = data.files.latency(names.cells[cell.Index])
+            measured = data.files.latency(cell)
             row |= {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
         if "changed" in columns:
             other = texts.get((first, *key[1:]))
-            is_other = key[0] != first and other is not None
-            row["changed"] = (texts[key] != other).mean() if is_other else math.nan
-        row |= gaps(names, cells, scores, key, beside(cells, key, against))
-        row |= dict.fromkeys(TESTED, math.nan)
+            is_variant = cell.backbone != first and other is not None
+            row["changed"] = (texts[key] != other).mean() if is_variant else math.nan
+        row |= gaps(names, cells, scores, key, beside(scores, key, against))
         rival = (*key[:5], *against)
-        if rival in cells and rival != key:
-            test = asdict(paired_test(scores[rival], scores[key], names.statistics))
-            row |= {name: test["delta" if name == "lead" else name] for name in TESTED}
+        row |= tested(names, TESTED, scores.get(rival) if rival != key else None, scores[key])
         rows.append(row | of_means(names, scores, key, [cell.seed], against))
     shown = [metric.name for metric in names.metrics]
     own = data.cells.reindex(columns=[*TRAINED, *SYSTEM, *shown, "length_mae", *costs[:4], "sentences", *costs[4:]])
     own = own.rename(columns={"length_mae": "mae", "within_steps": "untouched", "run_tokens": "tokens"})
     return own.join(pd.DataFrame(rows))
+
+
+def tested(
+    names: Names, columns: Mapping[str, str], first: pd.Series | None, second: pd.Series | None
+) -> dict[str, float]:
+    """The paired test of two systems, its fields by the names of their columns; NaN without either system."""
+    if first is None or second is None:
+        return dict.fromkeys(columns.values(), math.nan)
+    test = asdict(paired_test(first, second, names.statistics))
+    return {column: test[name] for name, column in columns.items()}
 
 
 def system_of(cell: Any) -> System:
@@ -131,31 +137,30 @@ def fixed_ratios(names: Names) -> list[str]:
     return [name for name in methods if is_ratio_without_slot(names.experiment, name)]
 
 
-def beside(cells: Mapping[Key, Any], own: Key, against: System) -> tuple[str, int]:
+def beside(scores: Mapping[Key, pd.Series], own: Key, against: System) -> tuple[str, int]:
     """The order and T of the Ratio and Oracle that a system is compared with: its own, or else the main table's."""
-    has_own = any((*own[:5], name, *own[6:]) in cells for name in ("ratio", "oracle"))
+    has_own = any((*own[:5], name, *own[6:]) in scores for name in ("ratio", "oracle"))
     return own[6:] if has_own else against[1:]
 
 
 def gaps(
-    names: Names, cells: Mapping[Key, Any], scores: Mapping[Key, pd.Series], own: Key, setting: tuple[str, int]
+    names: Names, cells: pd.DataFrame, scores: Mapping[Key, pd.Series], own: Key, setting: tuple[str, int]
 ) -> dict[str, float]:
     """Closures over the best of some ratios, by column, and cost, of a system in a run."""
     over = {column: [name] for column, name in CLOSURES.items()}
     if BEST in names.study.columns:
         over[BEST] = fixed_ratios(names)
     oracle, ratio = ((*own[:5], name, *setting) for name in ("oracle", "ratio"))
-    values = dict.fromkeys((*over, "cost"), math.nan)
-    if ratio in cells:
-        values["cost"] = cells[own].calls / cells[ratio].calls
-    whole = {key: getattr(cell, names.metric.name) for key, cell in cells.items()}
+    whole, calls, values = cells[names.metric.name], cells["calls"], {}
     for column, methods in over.items():
-        ratios = [key for name in methods if (key := (*own[:5], name, *setting)) in cells]
-        if oracle in cells and ratios:
-            best = max(ratios, key=whole.__getitem__)
+        ratios = [key for name in methods if (key := (*own[:5], name, *setting)) in scores]
+        values[column] = math.nan
+        if oracle in scores and ratios:
+            best = max(ratios, key=whole.get)
+            # A share of a gap that may be chance would be any number.
             if not may_be_chance(scores[oracle] - scores[best]):
                 values[column] = float(closure(whole[own], whole[best], whole[oracle]))
-    return values
+    return values | {"cost": calls[own] / calls.get(ratio, math.nan)}
 
 
 def of_means(
@@ -172,12 +177,9 @@ def of_means(
     first, columns = names.cells[0].backbone, names.study.columns
     values: dict[str, float] = {}
     if "difference" in columns:
-        values |= dict.fromkeys(DIFFERENCES.values(), math.nan)
         # A sentence is compared with itself, by the same method and seeds.
-        before = mean(own[5:], first)
-        if own[0] != first and before is not None:
-            test = asdict(paired_test(mean(own[5:]), before, names.statistics))
-            values |= {column: test[name] for name, column in DIFFERENCES.items()}
+        before = mean(own[5:], first) if own[0] != first else None
+        values |= tested(names, DIFFERENCES, mean(own[5:]), before)
     if "closure_interval" in columns:
         values |= dict.fromkeys(LIMITS, math.nan)
         rivals = [(name, *beside(scores, own, against)) for name in ("ratio", "oracle")]
@@ -220,6 +222,7 @@ def lead_text(row: SystemRow, _: str) -> str:
         (run,) = runs.itertuples()
         interval = formats.interval(run.lead, run.ci_low, run.ci_high, decimals)
         return f"{interval}, {formats.p_statement(run.p_two_sided, row.names.statistics.resamples)}"
+    # Intervals of single runs are never pooled, only counted.
     above, below = (runs["ci_low"] > 0).sum(), (runs["ci_high"] < 0).sum()
     return f"{formats.signed(row.mean.lead, decimals)} ({above} above, {below} below 0 of {len(runs)} runs)"
 
@@ -235,9 +238,8 @@ def difference_text(row: SystemRow, _: str) -> str:
 
 
 def limits_text(row: SystemRow, _: str) -> str:
-    if pd.isna(row.mean.closure_low):
-        return formats.NONE
-    return f"[{formats.percent(row.mean.closure_low)}, {formats.percent(row.mean.closure_high)}]"
+    low, high = row.mean[[*LIMITS]]
+    return formats.NONE if pd.isna(low) else f"[{formats.percent(low)}, {formats.percent(high)}]"
 
 
 def closure_text(row: SystemRow, column: str) -> str:
@@ -273,6 +275,7 @@ def cap_text(row: SystemRow, column: str) -> str:
         return formats.NONE
     probes = len(ratios_of(row)) if base == "ev" else 0  # EV has one for each ratio
     steps = row.mean.steps if column == "forward_cap" else 0
+    # Without probes the number is exact.
     return f"{'≤ ' * (probes > 0)}{steps + probes}"
 
 
@@ -380,6 +383,7 @@ def printed_metrics(names: Names) -> list[Metric]:
 
 def untimed_methods(names: Names) -> Iterator[str]:
     """A method that deals another's canvases has nothing to time by itself."""
+    # A study without times may have any method.
     methods = {cell.method for cell in names.cells} if is_timed(names) else set()
     for name in reassigned_methods(names.experiment):
         if name in methods:
@@ -402,6 +406,7 @@ def systems_table(names: Names, data: Data) -> Shown:
     table, by_column = numbers(names, data, against), metrics_by_column(names.metrics)
     columns = {}  # by their names in the numbers
     for name in names.study.columns:
+        # A study calls the main metric `comet`, whatever its key.
         if metric := by_column.get(name):
             columns[metric.name] = StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
         else:
@@ -412,8 +417,9 @@ def systems_table(names: Names, data: Data) -> Shown:
     for _, section in table.groupby([key for key in TRAINED[:-1] if key in table], sort=False):
         best = best_values(names, section[section["statistic"] == "mean"])
         for _, rows_of in section.groupby(SYSTEM, sort=False):
-            mean, std, runs = (rows_of[rows_of["statistic"] == name] for name in ("mean", "std", "run"))
-            row = SystemRow(names, against, mean.iloc[0], std.iloc[0], runs)
+            # The runs come first, then their mean and their deviation.
+            *_, mean, std = (row for _, row in rows_of.iterrows())
+            row = SystemRow(names, against, mean, std, rows_of.iloc[:-2])
             texts = [system_label(row)]
             for name, column in columns.items():
                 if isinstance(column.text, int):
@@ -431,6 +437,7 @@ def systems_table(names: Names, data: Data) -> Shown:
 
 def best_values(names: Names, means: pd.DataFrame) -> dict[str, float]:
     """The best mean in each metric, and the lowest error of the length, of the systems that could be deployed."""
+    # What sees the reference cannot be deployed.
     deployable = means[~means["method"].isin(names.informed)]
     best = {"mae": deployable["mae"].min()}
     for metric in names.metrics:
@@ -465,6 +472,7 @@ def study_notes(names: Names, against: System) -> Iterator[str]:
     setting = f"Reveal order {names.order(against[1])}, T = {against[2]}, unless a row says otherwise"
     yield f"{setting}; {counted(seeds, 'run')}{spread}. Bold: the best that sees no reference."
     yield from filter(None, (note(names, name) for name in names.study.columns if name in COLUMNS))
+    # Readers take the reference's length for an upper bound.
     if any(cell.method == "oracle" for cell in names.cells):
         yield footnotes.ORACLE
 
@@ -502,6 +510,7 @@ def transfer(names: Names, data: Data) -> Shown:
     columns += [Column(names.method(name).short, metric.label) for name in methods]
     columns += [Column(f"{names.method(against[0]).short} − {names.method('ratio').short} [95 % CI]")]
     rows = []
+    # Without pools the numbers have no such column.
     runs = runs.assign(pool=runs.get("pool", ""))
     for (backbone, direction, testset), of_testset in runs.groupby(["backbone", *PLACE], sort=False):
         for (pool, seed), of_run in of_testset.groupby(["pool", "seed"], sort=False):
@@ -553,6 +562,7 @@ def systems_figure(names: Names, data: Data) -> Figure:
 
 
 def _points(names: Names, title: str, rows: pd.DataFrame, axes: Axes) -> None:
+    # Names say only what differs from most.
     usual = rows[["order", "steps"]].value_counts(sort=False).idxmax()
     # The paper's methods look alike in every figure; the others go through the colours, then the markers.
     others = itertools.product(MARKERS, SERIES_COLOURS)
@@ -594,6 +604,7 @@ def _name(names: Names, row: Any, usual: tuple[str, int]) -> str:
 def _passes_axis(axes: Axes, passes: pd.Series) -> None:
     from matplotlib import ticker
 
+    # On a linear axis the cheap systems would lie on each other.
     if passes.max() > LOGARITHMIC * passes.min():
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_locator(ticker.LogLocator(base=2, subs=(1.0, 1.5)))

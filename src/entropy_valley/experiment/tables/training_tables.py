@@ -16,10 +16,9 @@ from entropy_valley.experiment.config.params import prompt, tokenizers
 from entropy_valley.experiment.config.paths import adapter_folder
 from entropy_valley.experiment.stats.paper_numbers import means
 from entropy_valley.experiment.tables import formats
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data, Results
-from entropy_valley.experiment.tables.report import table
-from entropy_valley.experiment.tables.show import Column, Row, Shown
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import Data, Results, table
 from entropy_valley.lengths.statistics import PERCENTILES
 from entropy_valley.model import adapters
 from entropy_valley.results import moved, record_of
@@ -116,6 +115,7 @@ def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
             record = record_of(path)
             settings |= {key: value for key, value in (record.facts if record else {}).items() if key == "device"}
         for key, value in _flat("", settings):
+            # Dozens of settings that nobody has changed would hide the others.
             if key in ROWS.index or value != DEFAULTS.get(key):
                 rows.append((run.backbone, run.direction, run.seed, key, value))
     return pd.DataFrame(rows, columns=FIELDS)
@@ -125,6 +125,7 @@ def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
 def prompts(names: Names, data: Data) -> Shown:
     """A row for each direction and prompt, with the backbones that get it."""
     experiment, listed = names.experiment, []
+    # Seeds share their prompts.
     for direction, backbone in dict.fromkeys((run.direction, run.backbone) for run in runs_of(names)):
         decoded_as = experiment.backbones[backbone].decoding_prompt_of or direction
         text = prompt(experiment, backbone, direction)
@@ -199,12 +200,12 @@ def corpus_numbers(names: Names, data: Data) -> pd.DataFrame:
     """
     rows = []
     for name in corpus_directions(names.experiment):
-        counts = data.files.json("corpus", name, "corpus.json")["counts"]
+        counts = data.files.json(f"corpus/{name}/corpus.json")["counts"]
         read, dropped = counts["read"], counts["filtered"]
         numbers = {"read": read, "dropped": dropped, **_reasons(data.files, name), "kept": read - dropped}
         numbers |= {"train": counts["train"], "dev": counts["dev"]}
         rows += [(name, "", metric, value) for metric, value in numbers.items()]
-        for backbone, ratios in data.files.json("corpus", name, "length_ratios.json").items():
+        for backbone, ratios in data.files.json(f"corpus/{name}/length_ratios.json").items():
             rows += [(name, backbone, f"length_ratio_{metric}", ratios[metric]) for metric in RATIOS]
     return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
 
@@ -223,9 +224,11 @@ def corpus(names: Names, data: Data) -> Shown:
     numbers = corpus_numbers(names, data)
     values = numbers.set_index(["direction", "backbone", "metric"])["value"].to_dict()
     columns = [Column("", align="l"), *(Column(formats.direction(name), align="r") for name in directions)]
+    # Directions of one config may draw from several sources.
     rows = [Row(["Source", *(experiment.directions[name].train for name in directions)], "Pairs")]
     for key, label in COUNTED:
         rows.append(Row([label, *(_count(values[name, "", key]) for name in directions)], "Pairs"))
+    # Lengths in tokens depend on the tokenizer, so each has a row.
     backbones = dict.fromkeys(backbone for name in directions for backbone in tokenizers(experiment, name))
     spread = " ".join(["{:.2f}"] * len(RANGE))
     for section, metrics, text in ((RATIO, CENTRE, "{:.2f} ({:.2f})"), (SPREAD, RANGE, spread)):
@@ -233,12 +236,13 @@ def corpus(names: Names, data: Data) -> Shown:
             texts = []
             for name in directions:
                 ratios = [values.get((name, backbone, f"length_ratio_{metric}")) for metric in metrics]
+                # A backbone may not be trained in each direction.
                 texts.append(formats.NONE if None in ratios else text.format(*ratios))
             rows.append(Row([names.backbone(backbone), *texts], section))
     limits: dict[str, None] = {}
     digests = []
     for name in directions:
-        facts = data.files.json("corpus", name, "corpus.json")
+        facts = data.files.json(f"corpus/{name}/corpus.json")
         for language, units in facts["filters"].items():
             # Two directions share a language, and its limits.
             limits |= dict.fromkeys(_limits(language, units))
@@ -251,7 +255,7 @@ def corpus(names: Names, data: Data) -> Shown:
 
 def _reasons(results: Results, direction: str) -> dict[str, int]:
     """How many pairs were dropped for each reason, from the record of their job."""
-    path = results.at("corpus", direction, "corpus.json")
+    path = results.file(f"{results.root}/corpus/{direction}/corpus.json")
     record = record_of(path)
     # The reasons are in the record alone.
     if record is None:

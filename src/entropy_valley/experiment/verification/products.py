@@ -22,7 +22,6 @@ from entropy_valley.experiment.config import Experiment, load_merged
 from entropy_valley.experiment.config.expand import overlay
 from entropy_valley.experiment.config.matrix import sets_of
 from entropy_valley.experiment.tables import document, live, pages, render
-from entropy_valley.experiment.tables.make import make
 from entropy_valley.experiment.verification.folder import MOST_BYTES, Folder, Report, Unchecked
 from entropy_valley.results import CONFIG, SET_FILES
 from entropy_valley.settings import read_object
@@ -61,7 +60,7 @@ def check(folder: Folder, report: Report) -> None:
         for name, made, inputs in _products(folder, experiment):
             known |= {*made}
             with report.reading(name, name):
-                make(experiment, [f"{root}/{file}" for file in made], inputs)
+                tables.make(experiment, [f"{root}/{file}" for file in made], inputs)
             for file in made:
                 if not (folder.root / file).is_file():
                     report.differ(name, file, "is not there")

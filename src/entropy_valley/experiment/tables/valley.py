@@ -1,4 +1,5 @@
-"""What stands behind EV's choices: a study's table with a group of rows for each check, and the sweep as a figure."""
+"""The entropies of all-mask canvases by their length, as a figure; and what stands behind EV's choices among them: a
+study's table with a group of rows for each check, and the sweep of ratios as a figure."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from entropy_valley.errors import InputError
@@ -16,26 +18,125 @@ from entropy_valley.experiment.config.matrix import Cell, valley_cells
 from entropy_valley.experiment.config.methods import method_settings
 from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import paired_test
-from entropy_valley.experiment.stats.summary import run_by_run
-from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.names import Names
-from entropy_valley.experiment.tables.reader import Data
-from entropy_valley.experiment.tables.report import figure, needs_methods, one_backbone, one_setting, table
-from entropy_valley.experiment.tables.show import Column, Row, Shown
-from entropy_valley.experiment.tables.style import (
-    BACKBONE_COLOURS,
-    METHOD_COLOURS,
-    ON_WHITE,
-    Figure,
-    Panel,
-    legend_above,
+from entropy_valley.experiment.stats.summary import CERTAIN, run_by_run
+from entropy_valley.experiment.tables import footnotes, formats, style
+from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables.render import Column, Row, Shown
+from entropy_valley.experiment.tables.report import (
+    Data,
+    diagnostics_files,
+    figure,
+    needs_methods,
+    one_backbone,
+    one_setting,
+    table,
 )
-from entropy_valley.experiment.tables.valley_figure import curves, diagnostics_files, draw_line, over_runs
+from entropy_valley.experiment.tables.style import Figure
 from entropy_valley.lengths.base import candidate_length
-from entropy_valley.results import REMEDY, TRANSLATIONS
+from entropy_valley.results import DIAGNOSTICS, REMEDY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# --- Mean entropy around the reference's length.
+
+AXES = ("offsets", "offsets_complete", "ratios")
+POINT = ["backbone", *PLACE, "axis", "at"]
+OVER_RUNS, OVER_SENTENCES = "std over runs", "95% of the mean over sentences"
+
+
+@figure(
+    "Mean entropy of all-mask canvases at slots beside the reference's length, one line per backbone: a "
+    "diagnostic that sees the reference. Bands are standard deviations over training seeds; for a single run, 95 % "
+    "intervals of the mean over sentences.",
+    valley_cells,
+    files=diagnostics_files,
+    scored=False,
+)
+def entropy_valley(names: Names, data: Data) -> Figure:
+    """A panel for each direction and test set, a line for each backbone.
+
+    All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the
+    CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
+    """
+    points = over_runs(curves(names, data))
+    numbers = points[points["axis"] != "ratios"]
+    panels: list[style.Panel] = []
+    for place, lines in numbers[numbers["axis"] == "offsets"].groupby(PLACE, sort=False):
+        panels.append(functools.partial(_lines, names, place, lines, not panels))
+    return Figure(numbers, panels, width=2.1)
+
+
+def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axes) -> None:
+    """One direction's lines; the first panel has the legend and names the vertical axis, and the horizontal one for
+    all."""
+
+    from matplotlib import ticker
+
+    axes.axvline(0, color=style.GRID, linewidth=1.5)
+    for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
+        # More backbones than colours: the next ones are dashed.
+        again, kind = divmod(number, len(style.BACKBONE_COLOURS))
+        label = names.backbone(str(backbone))
+        draw_line(axes, line, style.BACKBONE_COLOURS[kind], style.BACKBONE_MARKERS[kind], label, dashed=again > 0)
+    axes.set_title(names.place(*place))
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+    axes.margins(y=0.1)
+    if first:
+        axes.set_ylabel("mean all-mask entropy (nats)")
+        axes.figure.supxlabel("canvas − reference length (slots)", fontsize=axes.xaxis.label.get_fontsize())
+        style.legend_above(axes)
+
+
+def curves(names: Names, data: Data) -> pd.DataFrame:
+    """One row per run, axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio).
+
+    Columns: those of POINT, ``seed``, ``mean`` entropy in nats, ``standard_error``, ``mean_length`` in slots,
+    ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and test set share their
+    curves.
+    """
+    rows = []
+    for cell in {(cell.run, cell.testset): cell for cell in names.cells}.values():
+        content = data.files.diagnostics(cell, "valley")
+        if any(axis not in content for axis in AXES):
+            place = f"{cell.run.folder(data.files.root)}/{DIAGNOSTICS}"
+            raise InputError(place, f"its valley of {cell.testset} lacks one of {', '.join(AXES)}", REMEDY)
+        run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
+        # One frame for all axes: a column says which.
+        rows += [run | {"axis": axis, **point} for axis in AXES for point in content[axis]]
+    return pd.DataFrame(rows).astype({"standard_error": float})
+
+
+def over_runs(points: pd.DataFrame) -> pd.DataFrame:
+    """:func:`curves` averaged over seeds, one row per POINT: ``mean``, ``low``, ``high``, ``spread``, ``runs``, and the
+    means of ``sentences``, ``mean_length`` and ``lowest``.
+
+    ``spread`` says what lies between low and high: the sample standard deviation over runs on either side; or, for a
+    single run, 95 % of the mean over its sentences (normal approximation).
+    """
+    groups, averaged = points.groupby(POINT, sort=False), ("sentences", "mean_length", "lowest")
+    runs, centre = groups.size(), groups["mean"].mean()
+    # One run says nothing of others, so its sentences have to do.
+    reach = groups["mean"].std().where(runs > 1, CERTAIN * groups["standard_error"].first())
+    spread = np.where(runs > 1, OVER_RUNS, OVER_SENTENCES)
+    band = {"mean": centre, "low": centre - reach, "high": centre + reach, "spread": spread, "runs": runs}
+    averages = groups[[name for name in averaged if name in points]].mean()
+    return pd.DataFrame(band).join(averages).reset_index()
+
+
+def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: str, dashed: bool = False) -> None:
+    """A curve with its band, whatever the band is. A dashed one has white markers."""
+    # A line joins its points in their order.
+    line = line.sort_values("at")
+    axes.fill_between(line["at"], line["low"], line["high"], color=colour, alpha=0.2, linewidth=0)
+    axes.plot(
+        line["at"], line["mean"], linestyle="--" if dashed else "-", color=colour, marker=marker, markersize=3,
+        markerfacecolor="white" if dashed else colour, label=label,
+    )  # fmt: skip
+
+
+# --- What stands behind EV's choices.
+
 METHOD = "ev"
 ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
 PERMUTATION = re.compile(r"(ev_reassigned(?:_deciles)?)_\d+")
@@ -48,9 +149,6 @@ def grid_of(names: Names, direction: str) -> list[float]:
     """EV's candidates in a direction, as ratios."""
     ratios: list[float] = method_settings(names.experiment, METHOD, direction)["ratios"]
     return ratios
-
-
-# --- The numbers.
 
 
 def check_numbers(names: Names, data: Data) -> pd.DataFrame:
@@ -84,6 +182,7 @@ def chosen(names: Names, data: Data) -> Iterator[Measured]:
     for place in dict.fromkeys((cell.direction, cell.testset) for cell in ev):
         grid = sorted(grid_of(names, place[0]))
         runs = [nominal_ratios(data, cell, grid) for cell in ev if (cell.direction, cell.testset) == place]
+        # Ratios that no sentence takes have a row, too.
         for number, ratio in enumerate(grid, 1):
             counts, shares = [(run == ratio).sum() for run in runs], [(run == ratio).mean() for run in runs]
             values = {"ratio": ratio, "count": sum(counts) / len(runs), "share": sum(shares) / len(runs)}
@@ -105,12 +204,13 @@ def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> pd.Series:
         if canvas["length"] not in of_length:
             # The grid of the config is not the one that was decoded.
             problem = f"sentence {name!r}: {canvas['length']} slots are not a canvas of EV's grid"
-            raise InputError(data.files.place(cell, TRANSLATIONS), problem, REMEDY)
+            raise InputError(data.files.place(cell), problem, REMEDY)
         ratios.append(of_length[canvas["length"]])
     return pd.Series(ratios)
 
 
 def scores(names: Names, data: Data) -> Iterator[Measured]:
+    # A permutation is one draw of a system: its score alone says nothing.
     cells = data.cells[data.cells["method"].isin([METHOD, *ALTERNATIVES])]
     for (*place, method), runs in cells.groupby([*PLACE, "method"], sort=False):
         values = runs[names.metric.name]
@@ -137,9 +237,6 @@ def groups(methods: Sequence[str]) -> dict[str, list[str]]:
     return {name: named[name] for name in order if name in named}
 
 
-# --- The table.
-
-
 def check_problems(names: Names) -> Iterator[str]:
     yield from one_backbone(names)
     yield from one_setting(names)
@@ -158,6 +255,7 @@ def checks(names: Names, data: Data) -> Shown:
     numbers = check_numbers(names, data)
     places = [place for place, _ in numbers.groupby(PLACE, sort=False)]  # as the config has them
     lines: dict[tuple[str, str], dict[Any, str]] = {}
+    # The checks stand in the order in which a reader asks.
     for check in ("sweep", "chosen", "score", "test"):
         rows = numbers[numbers["check"] == check]
         for (item, seed, *place), of_line in rows.groupby(["item", "seed", *PLACE], sort=False, dropna=False):
@@ -187,6 +285,7 @@ def line_of(names: Names, check: str, item: str, seed: float, values: Numbers) -
 def reading(names: Names, tests: pd.DataFrame) -> list[str]:
     """The setting, and how to read each check."""
     counts = tests.loc[(tests["metric"] == "systems") & tests["item"].isin(COMPARED), "value"].unique()
+    # Runs may differ in how many permutations they have.
     permutations = " or ".join(f"{count:.0f}" for count in counts)
     reassigned = (
         "Reassigned: each sentence gets the ratio L/|x| that EV took for another; its score is the mean over "
@@ -226,7 +325,7 @@ def selector_checks(names: Names, data: Data) -> Figure:
     """A panel for each direction and test set."""
     points = over_runs(curves(names, data))
     numbers = points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
-    panels: list[Panel] = []
+    panels: list[style.Panel] = []
     for place, line in numbers.groupby(PLACE, sort=False):
         panels.append(functools.partial(_sweep, names, place, line, not panels))
     return Figure(numbers, panels, width=2.1)
@@ -234,22 +333,23 @@ def selector_checks(names: Names, data: Data) -> Figure:
 
 def _sweep(names: Names, place: Any, line: pd.DataFrame, first: bool, axes: Axes) -> None:
     direction = place[0]
-    draw_line(axes, line, BACKBONE_COLOURS[0], ".", names.backbone(names.experiment.tables.backbone))
+    draw_line(axes, line, style.BACKBONE_COLOURS[0], ".", names.backbone(names.experiment.tables.backbone))
     # A fixed ratio does not move with the valley.
     ratio = method_settings(names.experiment, "ratio", direction)["ratios"]
-    axes.axvline(ratio, label=names.method("ratio").short, color=METHOD_COLOURS["ratio"], zorder=1)
+    axes.axvline(ratio, label=names.method("ratio").short, color=style.METHOD_COLOURS["ratio"], zorder=1)
     grid = grid_of(names, direction)
     axes.plot(
-        grid, [0.0] * len(grid), "|", transform=axes.get_xaxis_transform(), color=METHOD_COLOURS["ev"], markersize=12,
-        label="EV's grid",
+        grid, [0.0] * len(grid), "|", transform=axes.get_xaxis_transform(), color=style.METHOD_COLOURS["ev"],
+        markersize=12, label="EV's grid",
     )  # fmt: skip
     _lowest(axes, line.loc[line["mean"].idxmin()])
     axes.set_title(names.place(*place))
     axes.set_xlabel("ratio r of the canvas")
+    # The text of the lowest point needs room below the curve.
     axes.margins(y=0.25)
     if first:
         axes.set_ylabel("mean all-mask entropy (nats)")
-        legend_above(axes)
+        style.legend_above(axes)
 
 
 def _lowest(axes: Axes, point: pd.Series) -> None:
@@ -258,4 +358,4 @@ def _lowest(axes: Axes, point: pd.Series) -> None:
     place = (point["at"] - left) / (right - left)
     side = "left" if place < 0.2 else "right" if place > 0.8 else "center"  # within the axes
     below = (point["at"], point["low"])
-    axes.annotate(text, below, (0, -3), textcoords="offset points", ha=side, va="top", bbox=ON_WHITE)
+    axes.annotate(text, below, (0, -3), textcoords="offset points", ha=side, va="top", bbox=style.ON_WHITE)
