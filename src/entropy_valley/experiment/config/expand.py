@@ -11,13 +11,6 @@ KeyPath = tuple[str | int, ...]
 Problem = tuple[KeyPath, str]  # the path of a key, and what would be right
 MISSING = object()
 METHODS = "length_methods"
-SHORT_FORMS = {  # keys of a length method's block that stand for others, for the JSON schema
-    "each": {
-        "description": "one key and the list of its values, {seed: [1, 2]}: a method of each value, named by it",
-        "type": "object",
-    },
-    "same_ratios_as": {"description": "a method whose `ratios` it takes over", "type": "string"},
-}
 OF_CHECKPOINT = ("family", "hub", "folder", "pretraining", "pretrained")
 
 
@@ -58,7 +51,7 @@ def expand(merged: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
 
 
 def as_written(path: KeyPath, merged: Mapping[str, Any]) -> KeyPath:
-    """The key of the config files that sets what a key of the expanded config holds."""
+    """The key of the config files that sets what a key of the expanded config holds, if another block has it."""
     if len(path) < 2 or at(path, merged) is not MISSING:
         return path
     section, name, *rest = path
@@ -66,11 +59,6 @@ def as_written(path: KeyPath, merged: Mapping[str, Any]) -> KeyPath:
         taken = (section, at((section, name, key), merged), *rest)
         if at(taken, merged) is not MISSING:
             return taken
-    for template, block in merged[METHODS].items() if section == METHODS else ():
-        made = _made(template, block, []) if _is_list(template, block) else {}
-        if name in made:
-            key = next(iter(block["each"]))
-            return (METHODS, template, *(["each", key, [*made].index(name)] if rest[:1] == [key] else rest))
     return path
 
 
