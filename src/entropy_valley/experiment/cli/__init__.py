@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version")
     # An option has one name: `--config` is not `--configfile`, and means something else to Snakemake.
-    exact = functools.partial(argparse.ArgumentParser, allow_abbrev=False)
+    exact: Any = functools.partial(argparse.ArgumentParser, allow_abbrev=False)
     subparsers = whole.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=exact)
     commands.add(subparsers)
     return whole

@@ -85,11 +85,6 @@ class Cell:
         """Whether it is written from left to right, not denoised."""
         return not self.order
 
-    @property
-    def name(self) -> str:
-        """Its name in the whole matrix: ``en-zh/llada-8b/seed1/wmt22/ev/med-T32``."""
-        return f"{self.run.direction}/{self.run.backbone}/{self.run.name}/{self.testset}/{self.system}"
-
     def latency(self, root: str) -> str:
         """Where its latency is measured, if a table asks for it."""
         return f"{self.run.folder(root)}/latency/{self.testset}/{self.system}.json"
@@ -364,10 +359,6 @@ class Sets:
             remedy = question(name, [*own, *alone]) + known
             raise InputError(f"{run.folder(root)}/{name}", "is not a set of cells of this run", remedy)
         return CellSet(run, name, (alone[name],))
-
-    def folder(self, cell: Cell) -> str:
-        """The folder of a cell's home."""
-        return self.home[cell].folder(self.experiment.results)
 
     def diagnostics(self, run: Run) -> dict[str, list[str]]:
         """The test sets of a run whose all-mask canvases are read: around the reference's length (``valley``), and with
