@@ -55,7 +55,7 @@ CASES = [
     ({"m_{a:.1f}": {"each": {"a": [1, 1.01]}}}, "no name of its own for 1.01"),
     (
         {EACH: {"each": {"ratios": [-1]}}},
-        "mine.yaml: length_methods.ratio_-1.00.ratios = -1: must be greater",
+        f"mine.yaml: length_methods.{EACH}.each.ratios.0 = -1: must be greater",
     ),
     ({"cal": {"same_ratios_as": "oracle"}}, "mine.yaml: length_methods.cal.same_ratios_as = 'oracle': names no method"),
 ]

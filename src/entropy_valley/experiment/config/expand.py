@@ -51,7 +51,7 @@ def expand(merged: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
 
 
 def as_written(path: KeyPath, merged: Mapping[str, Any]) -> KeyPath:
-    """The key of the config files that sets what a key of the expanded config holds, if another block has it."""
+    """The key of the config files that sets what a key of the expanded config holds."""
     if len(path) < 2 or at(path, merged) is not MISSING:
         return path
     section, name, *rest = path
@@ -59,6 +59,11 @@ def as_written(path: KeyPath, merged: Mapping[str, Any]) -> KeyPath:
         taken = (section, at((section, name, key), merged), *rest)
         if at(taken, merged) is not MISSING:
             return taken
+    for template, block in merged[METHODS].items() if section == METHODS else ():
+        made = _made(template, block, []) if _is_list(template, block) else {}
+        if name in made:
+            key = next(iter(block["each"]))
+            return (METHODS, template, *(["each", key, [*made].index(name)] if rest[:1] == [key] else rest))
     return path
 
 
