@@ -118,7 +118,7 @@ class Run:
 
     def path(self, cell: Cell, file: str) -> Path:
         """A file of the set where a cell is at home."""
-        return Path(sets_of(self.experiment).folder(cell), file)
+        return Path(sets_of(self.experiment).home[cell].folder(self.experiment.results), file)
 
     def read(self, cell: Cell, file: str) -> list[dict[str, Any]]:
         """The rows that a file has of a cell."""

@@ -6,11 +6,11 @@ that is done or has failed, and how far it is. With ``-p``, ``--verbose`` or ``-
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import re
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -217,7 +217,7 @@ class RunScreen(Screen):
 
     def __init__(self, show_logs: bool) -> None:
         self._show_logs, self._stopped, self._ends, self._told = show_logs, False, False, time.monotonic()
-        self._begun = 0.0  # by the clock of the files
+        self._begun = time.time() - 1  # the clock of files is a little slow
         self._running: dict[int, tuple[str, float]] = {}  # name and start by id
         self._names: dict[int, str] = {}
         self._failed: dict[int, str] = {}  # name and cause by id
@@ -226,11 +226,7 @@ class RunScreen(Screen):
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         match getattr(record, "event", None):
             case LogEvent.RUN_INFO:
-                with tempfile.TemporaryFile(dir=".") as now:
-                    self._begun = os.fstat(now.fileno()).st_mtime
                 yield from _counted({rule: jobs for rule, jobs in record.stats.items() if rule not in ("all", "total")})
-                if any(rule.startswith("fetch_") for rule in record.stats):
-                    yield from _space()
             case LogEvent.JOB_INFO:
                 self._begin(record.jobid, name_of(record.rule_name, record.wildcards))
             case LogEvent.JOB_FINISHED:
@@ -314,9 +310,7 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     from entropy_valley.experiment.runs.audit import Audit
 
     running = snapshot.current()
-    if running is None:
-        yield from _counted(Counter(record.rule_name for record in records))
-        return
+    assert running, "the Snakefile is not that of this plugin"
     listed = [jobs.Job(running.experiment, **jobs.told_by(running, record)) for record in records]
     audit = Audit(jobs.Jobs(running.experiment, listed))
     left = audit.jobs.all
@@ -331,8 +325,9 @@ def _near(target: str) -> str:
     if target.startswith("-"):
         return OPTION
     running = snapshot.current()
-    paths = running.targets if running else ()
-    meant = {Path(path).name: path for path in paths} | {name: name for name in (*paths, *RULES)}
+    assert running
+    meant = {Path(path).name: path for path in running.targets}
+    meant |= {name: name for name in (*running.targets, *RULES)}
     near = dict.fromkeys(meant[name] for name in nearest(target, meant))
     return f"Did you mean {' or '.join(near)}?" if near else TARGETS
 
@@ -342,16 +337,13 @@ def _unread() -> list[str]:
     from entropy_valley.errors import InputError
     from entropy_valley.experiment.config.load import read_yaml
 
-    errors, is_config = [], False
-    for word in sys.argv[1:]:
-        option, _, value = word.partition("=")
-        if word.startswith("-"):
-            is_config = option in ("--configfile", "--configfiles")
-        if is_config and (path := value if word.startswith("-") else word):
-            try:
-                read_yaml(path)
-            except InputError as error:
-                errors.append(f"{ERROR}{error}")
+    parser, errors = argparse.ArgumentParser(add_help=False, allow_abbrev=False), []
+    parser.add_argument("--configfile", "--configfiles", nargs="+", default=[])
+    for path in parser.parse_known_args()[0].configfile:
+        try:
+            read_yaml(path)
+        except InputError as error:
+            errors.append(f"{ERROR}{error}")
     return errors
 
 
@@ -361,16 +353,6 @@ def _counted(counts: Mapping[str, int]) -> Iterator[str]:
     yield f"{'rule':{width}}  jobs"
     yield from (f"{rule:{width}}  {count:4}" for rule, count in counts.items())
     yield f"{'all':{width}}  {sum(counts.values()):4}\n"
-
-
-def _space() -> Iterator[str]:
-    """Where this run's downloads go, and how much is free there."""
-    from entropy_valley import machine
-    from entropy_valley.experiment.runs import snapshot
-
-    if running := snapshot.current():
-        folder = Path(running.experiment.models).absolute()
-        yield f"Downloads go into {folder} ({machine.amount(machine.free(folder))} free)\n"
 
 
 def _more(running: list[Any]) -> str:

@@ -126,6 +126,5 @@ def test_it_ends_with_an_error_only_if_asked(results, command):
 
 def test_a_name_that_no_cell_has_is_an_error():
     states = pd.DataFrame({"method": ["ev", "ratio"], "testset": ["a", "b"]})
-    wrong = {"method": ["ev", "ratoi"], "testset": ["wmt22", "ratio"]}
-    with pytest.raises(InputError, match=r"--method, --testset: .* 'ratoi'; did you mean ratio\?.* 'wmt22'.* 'ratio'"):
-        audit.chosen(states, wrong)
+    with pytest.raises(InputError, match=r"--method: .* 'ratoi'; did you mean ratio\?"):
+        audit.chosen(states, {"testset": ["b"], "method": ["ev", "ratoi"]})

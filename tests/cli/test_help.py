@@ -47,16 +47,6 @@ def test_help_is_there_at_once():
     assert ended.returncode == 0
 
 
-def test_a_stream_that_is_closed_takes_what_it_gets():
-    """Python prints errors among the results where stderr was closed, and a command fails at the end of its work."""
-    code = "import sys; from entropy_valley.experiment.cli import prepare_streams; prepare_streams(); "
-    code += "print('an error', file=sys.stderr); sys.stdout.buffer.write(sys.stdin.buffer.read() + b'result')"
-    for closed, output in (("2>&-", b"result"), ("2>&1 >&-", b"an error\n"), ("<&- 2>&-", b"result")):
-        shell = ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code]
-        ended = subprocess.run(shell, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
-        assert ended.stdout == output
-
-
 def test_a_terminal_without_unicode_is_no_error():
     code = "from entropy_valley.experiment.cli import prepare_streams; prepare_streams(); print('0.8 – 1')"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}

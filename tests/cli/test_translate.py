@@ -189,7 +189,10 @@ def test_a_file_that_is_no_text_is_named_by_its_kind(content, problem):
         (["--length", "oracle"], "--length: oracle needs the reference of each sentence"),
         (["--length", "ev_fit"], "train.jsonl: file not found. Make it: snakemake --cores 1 "),
         (["--length", "ev", "length_head", "--ratios", "0.5"], "--ratios: length_head has no ratios"),
-        (["--adapter", "nowhere"], "--adapter: nowhere: no such folder. Give the folder of an adapter"),
+        (
+            ["--adapter", "nowhere"],
+            "--adapter: nowhere: there is no adapter_config.json. Give",
+        ),
         (["--length", "ev", __file__], "Write the file to translate before the options."),
         (["--ratios", "0.8", "in.txt"], "--ratios: 'in.txt' is not a number. Write the file to translate before"),
         (["--prompt", "no place"], "is not a text with one {src}"),

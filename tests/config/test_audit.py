@@ -69,7 +69,7 @@ def of_state(jobs, state):
 
 def reasons(jobs, cell=EV):
     """The state of a cell, and rule and text of its reasons."""
-    found = Audit(jobs).cell(cell)
+    found = next(one for one in Audit(jobs).cells() if one.cell == cell)
     return [found.state, *((reason.rule, reason.text) for reason in found.reasons)]
 
 

@@ -102,6 +102,7 @@ FORM = [  # keys and values
     ({"training": {"learning_rate": True}}, "training.learning_rate = True: must be a valid number"),
     ({"matrix": {"directions": ["en_ger"]}}, "directions.0 = 'en_ger': must be two codes of languages in lower case"),
     ({"directions": {"en-zh": {"pools": {500: 500}}}}, "its name must be a text; in YAML a number or a date that is"),
+    ({"directions": {"en-zh": {"pools": {False: 500}}}}, "its name must be a text; in YAML a number"),  # `no`
     ({"training": {"processes": 3.0}}, "training.processes = 3.0: must be a valid integer"),
     ({"training": {"epochs": None}}, "training: give either `epochs` or `max_steps`"),
     ({"sources": {"mine": {"name": "jsonl"}}}, "sources.mine.name = 'jsonl': must be one of 'huggingface', "),
@@ -186,8 +187,14 @@ UNFIT = [  # configs that cannot run
     ({"autoregressive": {"backbones": ["dream-7b"]}}, "'dream-7b' is of family dream, not an autoregressive one"),
     ({"backbones": {"llada-8b": {"chat": True}}}, "backbones.llada-8b.chat = True: the family llada has no chat"),
     ({"backbones": {"dream-7b": {"hub": {"repository": "GSAI-ML/LLaDA-8B-Base"}}}}, "is of family llada, not dream"),
-    ({"backbones": {"llama3-8b": {"shifted": False}}}, "backbones.llama3-8b.shifted = False: an autoregressive family"),
-    ({"backbones": {"llama3-8b": {"zero_shot": True}}}, "the autoregressive systems are trained on the same pairs"),
+    (
+        {"backbones": {"llama3-8b": {"shifted": False}}},
+        "llama3-8b.shifted = False: an autoregressive family",
+    ),
+    (
+        {"backbones": {"llama3-8b": {"zero_shot": True}}},
+        "zero_shot = True: an autoregressive family has none",
+    ),
     ({"backbones": {"dream-7b": {"family": "stock"}}}, "a stock class is not fine-tuned here; set it to true"),
     (
         {"backbones": {"dream-7b": {"family": "stock", "decoding": {"prompt_cache": {"refresh": 4}}}}},
@@ -247,18 +254,15 @@ UNREADABLE = {  # files of YAML, and what is wrong with them
         ":1: key 'learning_rate' is there already, in line 1. Keep one",
     ),
     "a block in itself": ("a: &a {x: *a}\n", ": not YAML (found unconstructable recursive node"),
-    "5,000 lists": (f"a: {'[' * 5000}{']' * 5000}\n", ": is nested too deeply"),
     "an octal number": ("matrix:\n  seeds: [032]\n", ":2: 032 is not a number in decimal digits"),
     "a time": ("matrix:\n  steps: 12:30\n", ":2: 12:30 is not a number in decimal digits"),
     "a number in parts": ("seeds: [1_0]\n", ":1: 1_0 is not a number in decimal digits"),
-    "digits": (f"matrix:\n  steps: {'1' * 5000}\n", f":2: {'1' * 40}… cannot be read (Exceeds the limit "),
-    "a date": ("matrix:\n  steps: 2001-99-99\n", ":2: 2001-99-99 cannot be read (month must be"),
+    "a date": ("matrix:\n  steps: 2001-99-99\n", ": not YAML (month must be"),
     "missing": (None, ": file not found"),
     "broken": ("a: [1\n", ": not YAML"),
     "code": ("a: !!python/object/apply:os.system [touch X]\n", ": not YAML"),
     "a list": ("- a\n", ": is no config: it has no keys"),
     "comments": ("# nothing\n", ": is no config: it has no keys. Write keys into it, such as"),
-    "no as a key": ("sources:\n  mine: {columns: {en: 1, no: 2}}\n", ":2: YAML reads the key no as false. Write"),
     "Latin 1": ("a: 1\nb: ü\n".encode("latin-1"), ":2: not UTF-8 (byte 0xfc). Convert it"),
 }
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from config_schema import json_schema
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +21,7 @@ from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import base_files, load_files, methods
 from entropy_valley.experiment.config.expand import overlay
 from entropy_valley.experiment.config.load import load_merged, merge, read_files, read_values
-from entropy_valley.experiment.config.schema import LengthMethods, Scoring, json_schema, metrics_of, scoring_params
+from entropy_valley.experiment.config.schema import LengthMethods, Scoring, metrics_of, scoring_params
 from entropy_valley.lengths import LENGTH_METHODS
 from entropy_valley.scoring import from_params
 

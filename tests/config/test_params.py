@@ -9,7 +9,6 @@ import pytest
 
 from entropy_valley import revisions
 from entropy_valley.data import sources
-from entropy_valley.errors import InputError
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import base_files, load_files, matrix, methods, params, paths
 from entropy_valley.experiment.config.matrix import Cell, CellSet, Run
@@ -333,11 +332,6 @@ def test_methods_that_are_fitted_see_the_pool_alone():
     for run, limit in ((Run("de-fr", "llada-8b", 1, "50k"), 50_000), (RUN, None)):
         fits = translation(PAPER, "ev_fit", "length_head", run=run)["fits"]
         assert [fits[name].get("limit") for name in ("length_statistics", "length_head")] == [limit, limit]
-
-
-def test_what_is_downloaded_has_no_pre_training():
-    with pytest.raises(InputError, match="is not pre-trained here"):
-        params.pretraining(PAPER, "llada-8b", 1)
 
 
 def test_daedal_starts_from_a_directions_ratio_or_from_its_own_slots():

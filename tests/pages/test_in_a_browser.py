@@ -14,6 +14,7 @@ from job_lists import jobs_of
 from entropy_valley.experiment.cli import audit
 from entropy_valley.experiment.human_evaluation import forms
 from entropy_valley.experiment.human_evaluation.intake import read_forms
+from entropy_valley.experiment.runs.audit import Audit
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def audited(tmp_path, monkeypatch):
     Path("results/demo/en-zh/llada-tiny/seed1/matrix/scores.jsonl").write_text("")
     Path("results/demo/en-zh/llada-tiny/seed2/matrix/scores.jsonl").unlink()
     Path("results/demo/logs/score/en-zh.llada-tiny.seed2.matrix.log").write_text("error: <b>no space</b>\n")
-    audit.report(jobs, only={})
+    audit.write(jobs, audit.frame(Audit(jobs).cells()))
     return tmp_path / "results/demo/audit/matrix.html"
 
 
@@ -190,13 +191,13 @@ def test_the_matrix_says_each_state_by_a_sign_and_on_a_click_why(browser, audite
         assert sorted(signs(tab)) == sorted("✓" * 12 + "↻" * 3 + "·" * 3)
         tab.locator("#grid td.missing").last.click()
         said = tab.text_content("#details")
-        assert "missing: llada-tiny · en-zh · grammar · 2 · Entropy-Valley · MED · 32" in said
+        assert "missing: llada-tiny · en-zh · grammar · 2 · ev · med · 32" in said
         assert "score: error: <b>no space</b>" in said
         assert tab.locator("#details a").get_attribute("href") == "../logs/score/en-zh.llada-tiny.seed2.matrix.log"
         address = tab.url
         tab.keyboard.press("ArrowUp")
         tab.keyboard.press("Enter")
-        assert "missing: llada-tiny · en-zh · grammar · 2 · Fixed ratio" in tab.text_content("#details")
+        assert "missing: llada-tiny · en-zh · grammar · 2 · ratio" in tab.text_content("#details")
         tab.goto(address)
         assert tab.text_content("#details") == said
 
@@ -208,7 +209,7 @@ def test_the_matrix_says_each_state_by_a_sign_and_on_a_click_why(browser, audite
         assert signs(tab) == "·" and tab.text_content("#count") == "1 of 18 cells"
         tab.click("#clear")
         tab.select_option("#sort", "open")
-        assert tab.locator("#grid tbody th").first.text_content() == "Oracle MED T=32"
+        assert tab.locator("#grid tbody th").first.text_content() == "oracle med T=32"
         names = [*(f"dream-instruct-{prompt}-unshifted" for prompt in ("plain", "chat", "zero-shot")), "llada-8b"]
         short = tab.evaluate("names => [...abbreviated(names).values()]", names)
         assert len(set(short)) == 4 and max(map(len, short)) < 28 and short[-1] == "llada-8b"

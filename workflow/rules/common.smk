@@ -23,7 +23,7 @@ from entropy_valley.experiment.stats.job_costs import MEMORY
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
 # What is checked by `check`, and by the first job on a GPU before it computes (src/entropy_valley/experiment/runs/job.py).
 CHECKED = subject.of(EXPERIMENT)
-CHECK = dict(folder=paths.checks_folder(EXPERIMENT), subject=CHECKED) if GPU and EXPERIMENT.check else None
+CHECK = dict(folder=f"{R}/work/checks", subject=CHECKED) if GPU and EXPERIMENT.check else None
 # The folder of a run, and that of one of its sets of cells.
 RUN = f"{R}/{{direction}}/{{backbone}}/seed{{seed}}"
 SET = f"{RUN}/{{set}}"
@@ -78,15 +78,15 @@ def existing(files):
 
 def dataset_of(source):
     """The file that says which commit a source's data set is; none where nothing is downloaded."""
-    name = paths.dataset_of(EXPERIMENT, source)
-    return DATASET.format(dataset=name) if name else []
+    download = EXPERIMENT.sources[source].download
+    return DATASET.format(dataset=download.folder) if download else []
 
 
 def reading(source):
     """Where a source's data set is, and how many rows it must have."""
-    name = paths.dataset_of(EXPERIMENT, source)
+    download = EXPERIMENT.sources[source].download
     return dict(
-        folder=paths.dataset_folder(EXPERIMENT, name) if name else None,
+        folder=paths.dataset_folder(EXPERIMENT, download.folder) if download else None,
         rows=EXPERIMENT.sources[source].total,
         confirm=EXPERIMENT.confirm,  # small archives, such as those of test sets, are downloaded where they are read
     )

@@ -47,6 +47,7 @@ rule pretrain:
     benchmark:
         f"{R}/benchmarks/pretrain/{{backbone}}.seed{{seed}}.tsv"
     wildcard_constraints:
+        backbone=one_of(name for name, section in EXPERIMENT.backbones.items() if section.is_pretrained_here),
         seed=r"\d+",
     priority: 10  # all other jobs wait for the backbones
     conda:

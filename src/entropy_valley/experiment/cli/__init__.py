@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.metadata
 import importlib.util
 import io
-import os
 import sys
 from typing import Any
 
 from entropy_valley import errors
-
-# What the library itself imports.
-CORE = {"torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "numpy", "scipy", "pydantic", "yaml"}
-CORE |= {"filelock", "peft", "tqdm"}
 
 
 def main() -> None:
@@ -24,24 +20,15 @@ def main() -> None:
             arguments = parser().parse_args(sys.argv[1:] or ["--help"])
             arguments.command(arguments)
         except ModuleNotFoundError as error:
-            if error.name in CORE:
-                problem, remedy = "not installed, and the library needs it", "`dependencies` in pyproject.toml has all"
-                raise errors.InputError(error.name, problem, f"pip install {error.name}; {remedy}.") from None
             if importlib.util.find_spec("snakemake"):
                 raise
-            problem = "this command needs the packages of the workflow, which are not installed"
-            remedy = "In a clone of the repository: pip install '.[workflow]'"
+            problem = "not installed, and this command needs it"
+            remedy = "In a clone of the repository: pip install '.[workflow]', or for `translate` alone: pip install ."
             raise errors.InputError(error.name, problem, remedy) from None
 
 
 def prepare_streams() -> None:
-    """Let output go nowhere where its stream was closed, as by ``>&-``, and escape what the terminal cannot show.
-
-    For a closed stream Python has None, and prints errors among the results.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - as long as the process
+    """Escape what the terminal cannot show."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -52,16 +39,11 @@ def parser() -> argparse.ArgumentParser:
 
     whole = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    subparsers = whole.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=_Exact)
+    # An option has one name: `--config` is not `--configfile`, and means something else to Snakemake.
+    exact: Any = functools.partial(argparse.ArgumentParser, allow_abbrev=False)
+    subparsers = whole.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=exact)
     commands.add(subparsers)
     return whole
-
-
-class _Exact(argparse.ArgumentParser):
-    """An option has one name: `--config` is not `--configfile`, and means something else to Snakemake."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options, allow_abbrev=False)
 
 
 class _Version(argparse.Action):

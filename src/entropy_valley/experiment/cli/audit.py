@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections import Counter
@@ -18,8 +17,7 @@ from entropy_valley.experiment.cli.commands import FILTERS
 from entropy_valley.experiment.runs.audit import DONE, MISSING, STALE, STATES, Audit, CellState
 from entropy_valley.experiment.runs.jobs import Jobs, listed
 from entropy_valley.experiment.runs.plan import aligned, where
-from entropy_valley.experiment.tables import formats, render
-from entropy_valley.experiment.tables.formats import Names
+from entropy_valley.experiment.tables import render
 from entropy_valley.files import atomic
 from entropy_valley.texts import counted
 
@@ -34,24 +32,24 @@ def audit(arguments: argparse.Namespace) -> None:
     # Errors of config files name the file also where Snakemake's do not.
     experiment = None if arguments.snakefile else configs.experiment(arguments.configfile)
     jobs = listed(experiment, arguments.configfile, arguments.snakefile)
-    whole = frame(Audit(jobs).cells())
-    states = chosen(whole, only)
+    states = chosen(frame(Audit(jobs).cells()), only)
+    counts = states["state"].value_counts()
+    present = [state for state in STATES if state != STALE or state in counts]
     cells = arguments.cells or "state" in only
-    print(*runs(states), "", *reasons(states, None if cells else REASONS), sep="\n")
+    print(runs(states, present), "", *reasons(states, None if cells else REASONS), sep="\n")
     if cells:
         shown = states.groupby([*COLUMNS[:2], *COLUMNS[3:], "state", "why"], sort=False)["seed"].agg(" ".join)
         print(shown.reset_index().to_string(index=False))
     if jobs.all:
         by_rule = ", ".join(f"{rule} {count}" for rule, count in Counter(job.rule for job in jobs.all).items())
         print(f"Jobs to run: {by_rule}. `entropy-valley plan` says why, and how long they take.")
-    counts = states["state"].value_counts()
-    print(f"{len(states)} cells: {', '.join(f'{counts.get(name, 0)} {name}' for name in present(states))}")
+    print(f"{len(states)} cells: {', '.join(f'{counts.get(state, 0)} {state}' for state in present)}")
     if not only:
         try:
             write(jobs, states)
         except OSError as error:  # another's results may be read-only
             print(f"\nThe page of this audit is not written: {error}")
-    if arguments.check and (states["state"] != DONE).any():
+    if arguments.check and counts.get(DONE, 0) < len(states):
         sys.exit(1)
 
 
@@ -59,52 +57,37 @@ def frame(states: Sequence[CellState]) -> pd.DataFrame:
     """A row for each cell: its coordinates, its state, and the rule, the reason and the log behind it."""
     rows = []
     for cell, state, reasons in states:
-        rows.append(
-            {
-                "pool": "",
-                **cell.key(),
-                "seed": str(cell.seed),
-                "state": state,
-                "rule": " ".join(dict.fromkeys(reason.rule for reason in reasons)),
-                "why": "; ".join(dict.fromkeys(reason.text for reason in reasons)),
-                "log": next((reason.log for reason in reasons if reason.log), ""),
-            }
-        )
+        row = {"pool": "", **cell.key(), "seed": str(cell.seed), "state": state}
+        row["rule"] = " ".join(dict.fromkeys(reason.rule for reason in reasons))
+        row["why"] = "; ".join(dict.fromkeys(reason.text for reason in reasons))
+        row["log"] = next((reason.log for reason in reasons if reason.log), "")
+        rows.append(row)
     return pd.DataFrame(rows, columns=[*COLUMNS, "state", "rule", "why", "log"])
 
 
 def chosen(states: pd.DataFrame, only: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """The cells with the names that ``only`` has for a column. Raises InputError for names that no cell has."""
-    problems, mask = [], pd.Series(True, states.index)
+    """The cells with the names that ``only`` has for a column. Raises InputError for a name that no cell has."""
+    whole = states
     for column, names in only.items():
-        values = STATES if column == "state" else sorted(states[column].unique())
+        values = STATES if column == "state" else sorted(whole[column].unique())
         for name in names:
             if name not in values:
                 problem = unknown(name, f"no cell of the config has the {column} {name!r}", values)
-                problems.append((f"--{column}", problem))
-        mask &= states[column].isin(names)
-    if problems:
-        options, texts = (dict.fromkeys(some) for some in zip(*problems, strict=True))
-        remedy = "`entropy-valley audit --cells` lists the cells of a config."
-        raise InputError(", ".join(options), "; ".join(texts), remedy)
-    return states[mask]
+                raise InputError(f"--{column}", problem, "`entropy-valley audit --cells` lists the cells of a config.")
+        states = states[states[column].isin(names)]
+    return states
 
 
-def present(states: pd.DataFrame) -> list[str]:
-    """The states that are counted: stale only where a cell is."""
-    return [state for state in STATES if state != STALE or (states["state"] == STALE).any()]
-
-
-def runs(states: pd.DataFrame) -> Iterator[str]:
+def runs(states: pd.DataFrame, present: Sequence[str]) -> str:
     """A row for each backbone and direction, or for each backbone where these are too many: cells of each state."""
     keys = ["backbone", "direction"]
     keys = keys if len(states[keys].drop_duplicates()) <= RUNS else keys[:1]
-    rows = [[*keys, "seeds", "all", *present(states)]]
+    rows = [[*keys, "seeds", "all", *present]]
     for names, group in states.groupby(keys, sort=False):
         counts = group["state"].value_counts()
         seeds = " ".join(sorted(group["seed"].unique(), key=int))
-        rows.append([*names, seeds, str(len(group)), *(str(counts.get(state, "–")) for state in present(states))])
-    yield aligned(rows)
+        rows.append([*names, seeds, str(len(group)), *(str(counts.get(state, "–")) for state in present)])
+    return aligned(rows)
 
 
 def reasons(states: pd.DataFrame, most: int | None) -> Iterator[str]:
@@ -119,8 +102,8 @@ def reasons(states: pd.DataFrame, most: int | None) -> Iterator[str]:
             yield from (f"    log: {log}" for log in logs[:LOGS])
             if len(logs) > LOGS:
                 yield f"    … and {len(logs) - LOGS} more logs beside it"
-        if len(groups) > len(groups[:most]):
-            yield f"{state}: … and {len(groups) - len(groups[:most])} more reasons; --cells lists all"
+        if most and len(groups) > most:
+            yield f"{state}: … and {len(groups) - most} more reasons; --cells lists all"
 
 
 def write(jobs: Jobs, states: pd.DataFrame) -> None:
@@ -129,17 +112,6 @@ def write(jobs: Jobs, states: pd.DataFrame) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with atomic(folder / "matrix.tsv") as path:
         states.to_csv(path, sep="\t", index=False)
-    methods = {name: Names(jobs.experiment).method(name) for name in states["method"].unique()}
-    data = {
-        "made": time.strftime("%Y-%m-%d %H:%M"),
-        "results": jobs.root,
-        "way": os.path.relpath(jobs.root, folder),
-        "states": STATES,
-        "labels": {
-            "method": {name: method.label for name, method in methods.items()},
-            "short": {name: method.short for name, method in methods.items()},
-            "order": formats.ORDERS,
-        },
-        "cells": states.to_dict("records"),
-    }
+    made = time.strftime("%Y-%m-%d %H:%M")
+    data = {"made": made, "results": jobs.root, "states": STATES, "cells": states.to_dict("records")}
     render.write_page(folder / "matrix.html", "matrix", f"Matrix of {jobs.root}", data)

@@ -155,10 +155,8 @@ def _plan(arguments: argparse.Namespace) -> None:
     import snakemake  # noqa: F401 - where it is missing, the error says what to install
 
     from entropy_valley.experiment.cli import configs
-    from entropy_valley.experiment.runs.jobs import require_snakefile
 
     configs.experiment(arguments.configfile)  # its errors name the file that is wrong also where Snakemake's do not
-    require_snakefile("run `snakemake --dry-run --snakefile FILE`")
     named = ["--configfile", *arguments.configfile] if arguments.configfile else []
     command = [sys.executable, "-m", "snakemake", "--dry-run", *named, "--", *arguments.targets]
     # In a session of its own: Ctrl-C ends this process, which ends that one, in one line.

@@ -32,7 +32,7 @@ from entropy_valley.lengths.base import declared
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
-from entropy_valley.texts import LONGEST_SENTENCE, checked_sentence, decoded
+from entropy_valley.texts import checked_sentence, decoded
 from entropy_valley.translation.job import PAIRS
 from entropy_valley.translation.translations import OF_SET
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 STDIN = "stdin"
 YES, CPU = "--yes", "--device cpu"
 OVER = "in a file for --configfile"
-LONGEST_LINE = 4 * LONGEST_SENTENCE  # bytes
 SLOW = 1.0  # seconds a sentence, from which on they are said
 Line = tuple[int, str]  # its number, from 1, and its text
 
@@ -152,7 +151,9 @@ class Chosen:
         """
         run, make = _run(experiment, given), "snakemake --cores 1 {}"
         experiment = _with_own_classes(experiment, run.direction, given.length)
-        _require_adapter(given)
+        if given.adapter and not (given.adapter / adapters.SETTINGS).is_file():  # before anything is downloaded
+            problem = f"{given.adapter}: there is no {adapters.SETTINGS}"
+            raise InputError("--adapter", problem, "Give the folder of an adapter in PEFT's format.")
         if configfiles := [*([DEMO] if given.tiny else []), *given.configfile]:
             make += f" --configfile {' '.join(configfiles)}"
         order, steps = given.order or experiment.tables.order, given.steps or experiment.tables.steps
@@ -247,16 +248,6 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
     return run
 
 
-def _require_adapter(given: argparse.Namespace) -> None:
-    """Raise InputError where the option names no folder with an adapter, before anything is made or downloaded."""
-    if given.adapter and not (given.adapter / adapters.SETTINGS).is_file():
-        missing = f"it has no {adapters.SETTINGS}" if given.adapter.is_dir() else "no such folder"
-        remedy = "Give the folder of an adapter in PEFT's format."
-        if not (given.released or given.tiny):
-            remedy += " Without --adapter, the one that the config trains is used."
-        raise InputError("--adapter", f"{given.adapter}: {missing}", remedy)
-
-
 def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tuple[Path, Path | None]:
     """The folders of the checkpoint and of the adapter (None: the bare checkpoint).
 
@@ -337,10 +328,7 @@ def _require_known(option: str, name: str, names: Any) -> None:
 
 def read_lines(stream: BinaryIO, place: str) -> Iterator[Line]:
     """(number from 1, text without space around it) of each line; raises InputError for one that is no text."""
-    for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE), b""), 1):
-        if len(line) == LONGEST_LINE:
-            problem = f"a line of {LONGEST_LINE:,} bytes or more"
-            raise InputError(f"{place}:{number}", problem, "Give a sentence in each line.")
+    for number, line in enumerate(stream, 1):
         text = decoded(place, line, number - 1)
         yield number, checked_sentence(f"{place}:{number}", text if number > 1 else text.removeprefix("\ufeff"))
 

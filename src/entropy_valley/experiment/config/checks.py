@@ -145,35 +145,23 @@ def _backbones(experiment: Experiment) -> Iterator[Problem]:
     owners = {release.repository: family.name for family in FAMILIES.values() for release in family.releases}
     for name, section in experiment.backbones.items():
         family, prefix, cache = families[section.family], section.attention == PREFIX, section.decoding.prompt_cache
-        stock, given = family.is_stock, section.hub or section.folder
-        checks: list[tuple[Any, str, str]] = [
-            (section.pretraining and given, "pretraining", "the checkpoint is that of `hub` or `folder`"),
-            (section.pretrained and given, "pretrained", "the checkpoint is that of `hub` or `folder`"),
-            (section.chat and not family.chat, "chat", f"the family {family.name} has no chat template"),
-            (prefix and section.zero_shot, "attention", "the bare checkpoint was trained without it"),
-            (stock and prefix, "attention", "a stock class has none"),
-            (family.causal and section.shifted is False, "shifted", "an autoregressive family predicts the next token"),
-            (family.causal and prefix, "attention", "an autoregressive family attends to earlier tokens"),
-            (
-                family.causal and section.eos_padding is not None,
-                "eos_padding",
-                "an autoregressive family is trained on one EOS",
-            ),
-            (
-                family.causal and section.zero_shot,
-                "zero_shot",
-                "the autoregressive systems are trained on the same pairs",
-            ),
-        ]
-        for wrong, key, reason in checks:
-            if wrong:
-                yield ("backbones", name, key), f"{reason}; remove this key"
+        given = section.hub or section.folder
+        for wrong, keys, reason in (
+            (given, ("pretraining", "pretrained"), "the checkpoint is that of `hub` or `folder`"),
+            (not family.chat, ("chat",), f"the family {family.name} has no chat template"),
+            (section.zero_shot, ("attention",), "the bare checkpoint was trained without it"),
+            (family.is_stock, ("attention",), "a stock class has none"),
+            (family.causal, ("shifted", "attention", "eos_padding", "zero_shot"), "an autoregressive family has none"),
+        ):
+            for key in keys:
+                if wrong and getattr(section, key) != BackboneSection.model_fields[key].default:
+                    yield ("backbones", name, key), f"{reason}; remove this key"
         if prefix and cache and cache.refresh != 1:
             problem = "is approximate, and attention prefix computes the prompt once and exactly; set {refresh: 1} here"
             yield ("backbones", name, "decoding", "prompt_cache"), problem
-        if stock and not section.zero_shot:
+        if family.is_stock and not section.zero_shot:
             yield ("backbones", name, "zero_shot"), "a stock class is not fine-tuned here; set it to true"
-        if stock and cache:
+        if family.is_stock and cache:
             yield ("backbones", name, "decoding", "prompt_cache"), "a stock class has none; remove this key"
         if section.hub and (owner := owners.get(section.hub.repository, family.name)) != family.name:
             yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
@@ -218,13 +206,9 @@ def _methods(experiment: Experiment) -> Iterator[Problem]:
         if method in reassigned and (block.of in reassigned or block.of not in decoded):
             yield ("length_methods", method, "of"), "chooses no canvases of the matrix; name a method that does"
         if ":" in block.method:
-            reasons: dict[str, list[str]] = {}
             for direction in directions:
                 if reason := refusal(make_method, method, method_settings(experiment, method, direction)):
-                    reasons.setdefault(reason, []).append(direction)
-            for reason, concerned in reasons.items():
-                about = "" if concerned == directions else f"for {', '.join(concerned)}: "
-                yield ("length_methods", method), about + reason
+                    yield ("length_methods", method), reason  # the same reason is told once
 
 
 def _adapters(experiment: Experiment) -> Iterator[Problem]:

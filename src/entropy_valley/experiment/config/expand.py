@@ -11,13 +11,6 @@ KeyPath = tuple[str | int, ...]
 Problem = tuple[KeyPath, str]  # the path of a key, and what would be right
 MISSING = object()
 METHODS = "length_methods"
-SHORT_FORMS = {  # keys of a length method's block that stand for others, for the JSON schema
-    "each": {
-        "description": "one key and the list of its values, {seed: [1, 2]}: a method of each value, named by it",
-        "type": "object",
-    },
-    "same_ratios_as": {"description": "a method whose `ratios` it takes over", "type": "string"},
-}
 OF_CHECKPOINT = ("family", "hub", "folder", "pretraining", "pretrained")
 
 

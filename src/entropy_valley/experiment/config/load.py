@@ -5,7 +5,6 @@ Errors come in two rounds, all of a round at once: keys and values, then names t
 
 from __future__ import annotations
 
-import copy
 import functools
 import io
 import re
@@ -17,11 +16,11 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from entropy_valley.errors import InputError, brief, question
+from entropy_valley.errors import InputError, brief
 from entropy_valley.experiment.config.checks import Further, find_problems, nothing_further
 from entropy_valley.experiment.config.expand import MISSING, KeyPath, Problem, as_written, at, expand, overlay
 from entropy_valley.experiment.config.schema import Experiment
-from entropy_valley.files import regular
+from entropy_valley.files import read_once, regular
 from entropy_valley.settings import IN_CONFIG, words_of
 from entropy_valley.texts import counted, decoded
 
@@ -59,10 +58,7 @@ class _Loader(_SafeLoader):
         if node.tag in _NUMBERS and re.search(r"[_:xb]|^[-+]?0\d", node.value):
             problem = f"{node.value} is not a number in decimal digits"
             raise InputError(_place(node), problem, "Write it in decimal digits, or a text in quotation marks.")
-        try:
-            return super().construct_object(node, deep=True)  # all at once: else a block may hold itself
-        except ValueError as error:  # a number of too many digits, a date of no calendar
-            raise InputError(_place(node), f"{brief(node.value, 40)} cannot be read ({error})", _CORRECT) from None
+        return super().construct_object(node, deep=True)  # all at once: else a block may hold itself
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         first: dict[str, yaml.Node] = {}
@@ -70,9 +66,6 @@ class _Loader(_SafeLoader):
             if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, key) is not key:
                 problem = f"key {key.value!r} is there already, in line {first[key.value].start_mark.line + 1}"
                 raise InputError(_place(key), problem, "Keep one of them.")
-            if key.tag == "tag:yaml.org,2002:bool":  # `no` is also Norwegian
-                problem = f"YAML reads the key {key.value} as {'true' if self.construct_yaml_bool(key) else 'false'}"
-                raise InputError(_place(key), problem, f'Write it with quotation marks: "{key.value}".')
         return super().construct_mapping(node, deep)
 
 
@@ -85,25 +78,22 @@ def _place(at: Any) -> str:
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), "-+0123456789")
 
 
-@functools.lru_cache(maxsize=32)
-def _parsed(path: str | Path, text: str) -> Any:
-    """What the text of a file says. A start of the workflow reads each file four times, and parsing takes longest."""
-    file = io.StringIO(text)
-    file.name = path  # for the places of errors
-    return yaml.load(file, _Loader)
-
-
 def read_yaml(path: str | Path) -> dict[str, Any]:
     """The content of a config file; raise InputError for one that cannot be read, see also :class:`_Loader`."""
     if not Path(path).exists():
         raise InputError(path, "file not found", f"Check the path. {LAST}")
-    text = decoded(path, regular(path).read_bytes())
-    remedy = _CORRECT if Path(path).suffix in SUFFIXES else LAST
+    return _content(path)
+
+
+@read_once(32)
+def _content(path: Path) -> dict[str, Any]:
+    """Read once, since parsing takes longest of the start of a workflow."""
+    file = io.StringIO(decoded(path, regular(path).read_bytes()))
+    file.name = str(path)  # for the places of errors
+    remedy = _CORRECT if path.suffix in SUFFIXES else LAST
     try:
-        content = copy.deepcopy(_parsed(path, text))
-    except RecursionError:
-        raise InputError(path, "is nested too deeply", "Remove brackets and blocks.") from None
-    except yaml.YAMLError as error:
+        content = yaml.load(file, _Loader)
+    except (yaml.YAMLError, ValueError) as error:  # a ValueError: a date of no calendar
         problem = f"not YAML ({' '.join(str(error).split())})"
         tabs = "Indent with spaces, not with tabs. " * ("cannot start any token" in problem)
         raise InputError(path, problem, tabs + remedy) from None
@@ -213,9 +203,6 @@ def _of_values(error: ValidationError, config: Mapping[str, Any]) -> list[Proble
             location = (*location, context["discriminator"].strip("'"))
         if location[-1] == "[key]":
             message = f"its name {message}"
-        choices = re.findall("'([^']+)'", str(context.get("expected_tags", context.get("expected", ""))))
-        if len(choices) > 2 and (hint := question(context.get("tag", item["input"]), choices)):
-            message = f"{message}. {hint.rstrip()}"
         missing = item["type"] in ("missing", "union_tag_not_found")
         some = messages.setdefault(_key_path(location, config, missing), [])
         if message not in some:

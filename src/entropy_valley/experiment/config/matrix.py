@@ -85,11 +85,6 @@ class Cell:
         """Whether it is written from left to right, not denoised."""
         return not self.order
 
-    @property
-    def name(self) -> str:
-        """Its name in the whole matrix: ``en-zh/llada-8b/seed1/wmt22/ev/med-T32``."""
-        return f"{self.run.direction}/{self.run.backbone}/{self.run.name}/{self.testset}/{self.system}"
-
     def latency(self, root: str) -> str:
         """Where its latency is measured, if a table asks for it."""
         return f"{self.run.folder(root)}/latency/{self.testset}/{self.system}.json"
@@ -309,7 +304,7 @@ class CellSet:
     @property
     def autoregressive(self) -> bool:
         """Whether its cells are written from left to right."""
-        return not self.cells[0].order
+        return self.cells[0].autoregressive
 
     @property
     def testsets(self) -> list[str]:
@@ -323,7 +318,8 @@ def single_name(cell: Cell) -> str:
 
 
 class Sets:
-    """The sets of a config. ``home`` is the set of each cell, ``all`` are those that have cells, in order."""
+    """The sets of a config. ``home`` is the set of each cell, ``all`` are those that have cells, in order, ``by_run``
+    has those of each run by name."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
@@ -337,24 +333,19 @@ class Sets:
         sets = {place: CellSet(*place, tuple(sorted(cells))) for place, cells in members.items()}
         self.all = list(sets.values())
         self.home = {cell: sets[place] for cell, place in places.items()}
-        self._of_run: dict[Run, dict[str, CellSet]] = {}
+        self.by_run: dict[Run, dict[str, CellSet]] = {}
         for one in self.all:
-            self._of_run.setdefault(one.run, {})[one.name] = one
-        self.runs = list(dict.fromkeys(cell.run for cell in self.home))
-
-    def of_run(self, run: Run) -> list[CellSet]:
-        """The sets of a run."""
-        return list(self._of_run.get(run, {}).values())
+            self.by_run.setdefault(one.run, {})[one.name] = one
 
     def named(self, run: Run, name: str) -> CellSet:
         """The set of a run by its name, which may be that of a single cell: of the config, or of another of its length
         methods. Raises InputError for any other name."""
         root = self.experiment.results
-        if run not in self._of_run:
-            folder, folders = run.folder(root), [other.folder(root) for other in self._of_run]
+        if run not in self.by_run:
+            folder, folders = run.folder(root), [other.folder(root) for other in self.by_run]
             remedy = f"{question(folder, folders)}Its runs are {listed(folders, FEW)}."
             raise InputError(folder, "is not a run of this config", remedy)
-        own = self._of_run[run]
+        own = self.by_run[run]
         if name in own:
             return own[name]
         methods = [method for method, block in self.experiment.length_methods if block]
@@ -369,26 +360,18 @@ class Sets:
             raise InputError(f"{run.folder(root)}/{name}", "is not a set of cells of this run", remedy)
         return CellSet(run, name, (alone[name],))
 
-    def folder(self, cell: Cell) -> str:
-        """The folder of a cell's home."""
-        return self.home[cell].folder(self.experiment.results)
-
     def diagnostics(self, run: Run) -> dict[str, list[str]]:
         """The test sets of a run whose all-mask canvases are read: around the reference's length (``valley``), and with
         and without the source (``sig``). Empty where nothing shows them."""
-        return self._diagnosed.get(run, {})
-
-    @functools.cached_property
-    def _diagnosed(self) -> dict[Run, dict[str, list[str]]]:
         cells_of = {"valley": valley_cells(self.experiment), "sig": list[Cell]()}
         kinds = {"checks": "valley", "categories": "sig"}
         for name in self.experiment.tables.studies:
             if kind := kinds.get(self.experiment.studies[name].layout):
                 cells_of[kind] += study_cells(self.experiment, name)
-        testsets: dict[Run, dict[str, list[str]]] = {}
+        testsets = {}
         for kind, cells in cells_of.items():
-            for run, testset in sorted({(cell.run, cell.testset) for cell in cells}):
-                testsets.setdefault(run, {}).setdefault(kind, []).append(testset)
+            if names := {cell.testset for cell in cells if cell.run == run}:
+                testsets[kind] = sorted(names)
         return testsets
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from entropy_valley import revisions, shipped
-from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import matrix, paths
 from entropy_valley.experiment.config.matrix import DEV, Cell, CellSet, Run, sets_of
 from entropy_valley.experiment.config.methods import (
@@ -73,7 +72,7 @@ def corpus_digests(experiment: Experiment, *directions: str) -> dict[str, str]:
 
 def reads_slowly(experiment: Experiment) -> bool:
     """Whether training pairs are drawn from sources alone whose reading takes minutes and needs no network."""
-    directions = {run.direction for run in sets_of(experiment).runs}
+    directions = {run.direction for run in sets_of(experiment).by_run}
     return all(experiment.sources[experiment.directions[name].train].slow for name in directions)
 
 
@@ -82,7 +81,7 @@ def trained(experiment: Experiment) -> set[str]:
     """The directions whose training pairs are drawn here for an adapter."""
     if experiment.adapters == "released":
         return set()
-    return {run.direction for run in sets_of(experiment).runs if not experiment.backbones[run.backbone].zero_shot}
+    return {run.direction for run in sets_of(experiment).by_run if not experiment.backbones[run.backbone].zero_shot}
 
 
 @functools.cache
@@ -128,7 +127,7 @@ def sentences(experiment: Experiment, direction: str, name: str) -> int:
 
 def dataset(experiment: Experiment, dataset: str) -> str:
     """For the download of a data set, by the name of its folder."""
-    return canonical(paths.downloaded_datasets(experiment)[dataset].files._asdict())
+    return canonical(paths.downloaded_datasets(experiment)[dataset].download._asdict())
 
 
 @functools.cache
@@ -140,7 +139,7 @@ def overlap(experiment: Experiment, direction: str, testset: str) -> str:
 
 def tokenizers(experiment: Experiment, direction: str) -> list[str]:
     """The backbones with a checkpoint of their own whose cells have a direction; variants share its tokenizer."""
-    runs = [run for run in sets_of(experiment).runs if run.direction == direction]
+    runs = [run for run in sets_of(experiment).by_run if run.direction == direction]
     return list(dict.fromkeys(paths.checkpoint_of(experiment, run.backbone) for run in runs))
 
 
@@ -205,9 +204,7 @@ def hub(experiment: Experiment, backbone: str) -> str:
 
 def pretraining(experiment: Experiment, backbone: str, seed: int | str) -> str:
     section = experiment.backbones[backbone]
-    if section.pretraining is None:
-        file = f"{experiment.results}/backbones/{backbone}.json"
-        raise InputError(f"backbone {backbone}", "is not pre-trained here", f"Ask for {file}.")
+    assert section.pretraining
     settings = section.pretraining.model_dump(mode="json", exclude={"directions", "seed"}, exclude_none=True)
     directions = pretraining_directions(experiment, backbone)
     return _slice(
@@ -437,7 +434,7 @@ def _generation(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
 
 def measured_by_references(experiment: Experiment, run: Run) -> list[str]:
     """The test sets of a run on which a length method takes canvases as long as the references."""
-    cells = [cell for one in sets_of(experiment).of_run(run) for cell in one.cells if cell.order]
+    cells = [cell for one in sets_of(experiment).by_run.get(run, {}).values() for cell in one.cells if cell.order]
     return list(dict.fromkeys(cell.testset for cell in cells if declares(experiment, cell.method, "sees_reference")))
 
 
@@ -530,11 +527,6 @@ def comet_training(experiment: Experiment) -> str:
 # --- Packs, forms and ratings of the human evaluation.
 
 
-def pack_folder(experiment: Experiment, direction: str) -> str:
-    """Where the pack of a direction is."""
-    return f"{experiment.results}/human_evaluation/{direction}"
-
-
 def pack(experiment: Experiment, direction: str) -> str:
     """For a pack: the two systems, the metric that chooses sentences, how many of each bucket, the seed."""
     settings = experiment.human_evaluation
@@ -575,7 +567,7 @@ def filled_forms(experiment: Experiment, direction: str) -> list[str]:
     """The filled forms of a direction: the files that are there now, or those of simulated annotators."""
     settings = experiment.human_evaluation
     if settings.simulated:
-        place = f"{pack_folder(experiment, direction)}/simulated"
+        place = f"{experiment.results}/human_evaluation/{direction}/simulated"
         return [f"{place}/{direction}.{annotator}.csv" for annotator in settings.annotators]
     files = Path(settings.forms).glob(f"{direction}.*")
     return sorted(str(path) for path in files if path.suffix.lower() in (".csv", ".xlsx"))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any
 
-from entropy_valley.data.dataset import HubFiles
 from entropy_valley.experiment.config.matrix import Run
 from entropy_valley.experiment.config.schema import AdapterSection, Experiment, checkpoints
 from entropy_valley.model.checkpoint import MANIFEST, WRITTEN
@@ -78,26 +77,13 @@ def downloaded_comets(experiment: Experiment) -> dict[str, str]:
     return metrics
 
 
-class Dataset(NamedTuple):
-    """A data set of the hub: the files of it that are downloaded, and its rows, where a source says how many."""
-
-    files: HubFiles
-    rows: int | None
-
-
-def downloaded_datasets(experiment: Experiment) -> dict[str, Dataset]:
-    """Each data set that is downloaded from the hub, as its first source names it, by the name of its folder."""
-    datasets: dict[str, Dataset] = {}
+def downloaded_datasets(experiment: Experiment) -> dict[str, Any]:
+    """The first source of each data set that is downloaded from the hub, by the name of its folder."""
+    datasets: dict[str, Any] = {}
     for source in experiment.sources.values():
         if source.download:
-            datasets.setdefault(source.download.folder, Dataset(source.download, source.total))
+            datasets.setdefault(source.download.folder, source)
     return datasets
-
-
-def dataset_of(experiment: Experiment, source: str) -> str | None:
-    """The name of the folder that a source's data set is downloaded into; None if it is not downloaded."""
-    download = experiment.sources[source].download
-    return download and download.folder
 
 
 def dataset_folder(experiment: Experiment, name: str) -> str:
@@ -108,11 +94,6 @@ def dataset_folder(experiment: Experiment, name: str) -> str:
 def training_logs(experiment: Experiment, run: Run) -> str:
     """Where a training's TensorBoard files are, and what it measured of itself."""
     return run.folder(f"{experiment.results}/logs/tensorboard")
-
-
-def checks_folder(experiment: Experiment) -> str:
-    """Where the lines of passed checks of GPUs are."""
-    return f"{experiment.results}/work/checks"
 
 
 def released_adapter(experiment: Experiment, run: Run) -> AdapterSection:

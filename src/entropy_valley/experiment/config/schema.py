@@ -6,7 +6,6 @@ class. Here are the others, and the whole config.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -29,7 +28,6 @@ from entropy_valley.data.settings import CorpusSection, DirectionCorpus
 from entropy_valley.decoding.requests import KNOWN, make_denoiser
 from entropy_valley.decoding.settings import Decoding, OwnDecoding
 from entropy_valley.errors import question, refusal
-from entropy_valley.experiment.config.expand import SHORT_FORMS
 from entropy_valley.experiment.demo.grammar import AnySource
 from entropy_valley.experiment.demo.settings import Estimator, Pretraining
 from entropy_valley.experiment.human_evaluation.settings import HumanEvaluation
@@ -576,35 +574,3 @@ class Experiment(Section):
 def _changed(section: SectionOf, own: Section) -> SectionOf:
     """A section with the values of ``own``, which has some of its keys; null leaves a key as it is."""
     return section.model_copy(update={name: value for name, value in own if value is not None})
-
-
-def json_schema(additions: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
-    """The JSON schema of a config file, by which editors complete and check keys. No key is required: a file may leave
-    it to another one.
-
-    ``additions`` have, by model and field, what only the packages above this one know of a field's values.
-    """
-    schema = Experiment.model_json_schema()
-    for model, fields in additions.items():
-        for name, values in fields.items():
-            schema["$defs"][model]["properties"][name] |= values
-    for name in ("LengthMethods", "UserMethod", *(kind.__name__ for kind in BLOCKS.values())):
-        schema["$defs"][name]["properties"] |= SHORT_FORMS
-    return json.dumps(_of_a_part(schema), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def _of_a_part(schema: Any) -> Any:
-    """A schema that a part of what it describes fits too. Of descriptions the first paragraph is enough."""
-    if isinstance(schema, list):
-        return [_of_a_part(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    left_out = ["required", "discriminator", *(["title"] if isinstance(schema.get("title"), str) else [])]
-    part = {key: _of_a_part(value) for key, value in schema.items() if key not in left_out}
-    if isinstance(part.get("default"), dict):  # the defaults of a block are at its keys
-        del part["default"]
-    if "oneOf" in part:  # without the key that tells them apart, several may fit
-        part["anyOf"] = part.pop("oneOf")
-    if isinstance(text := part.get("description"), str):
-        part["description"] = text.partition("\n\n")[0]
-    return part

@@ -1,6 +1,5 @@
 """The jobs of a config: what is there of them, what they will take, and what a cluster grants them."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,8 +7,6 @@ from entropy_valley.texts import shown
 
 JOBS = "ENTROPY_VALLEY_JOBS"  # the environment variable with the file that a dry run writes its jobs into
 ERROR = "error: "  # how the last line of a job's log begins if our code has ended it
-TAIL = 20_000  # bytes of a log, at its end, that are searched for an error
-TRACED = re.compile(r'Traceback |  File ".+", line \d')  # of these, the end of a log may lack the first
 WRAPPERS = ("srun: error: ", "slurmstepd: error: ")  # what SLURM says of a process that has ended
 # Snakemake's reasons for a job, and in fewer words.
 WORDS = {
@@ -37,13 +34,11 @@ def cause_of(log: Path) -> str:
     where it has none."""
     if not log.is_file():
         return ""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - TAIL))
-        lines = [shown(line) for line in file.read(TAIL).decode("utf-8", "replace").splitlines()]
+    lines = [shown(line) for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
     if errors := [line for line in lines if line.startswith(ERROR)]:
         return errors[0].strip()
     wrappers = [line for line in lines if line.startswith(WRAPPERS)]
-    if any(map(TRACED.match, lines)):
+    if any(line.startswith("Traceback ") for line in lines):
         with_words = (line for line in reversed(lines) if any(map(str.isalnum, line)))  # not a frame
         return next((line.strip() for line in with_words if line not in wrappers), "")
     return wrappers[0].strip() if wrappers else ""

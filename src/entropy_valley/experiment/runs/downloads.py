@@ -36,17 +36,12 @@ def downloads(experiment: Experiment, jobs: Iterable[Job]) -> list[Download]:
     return list(dict.fromkeys(one for job in jobs for one in _downloads(experiment, job.rule, job.wildcards)))
 
 
-def is_downloaded(experiment: Experiment, name: str) -> bool:
-    """Whether nothing is downloaded for a backbone: it was before, or it is the user's own folder."""
-    return bool(experiment.backbones[name].own_folder) or Path(paths.backbone_folder(experiment, name)).is_dir()
-
-
 def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> Iterator[Download]:
     match rule:
         case "fetch_backbone":
             name = wildcards["backbone"]
-            hub = experiment.backbones[name].hub
-            if hub and not is_downloaded(experiment, name):
+            hub, own = experiment.backbones[name].hub, experiment.backbones[name].own_folder
+            if hub and not own and not Path(paths.backbone_folder(experiment, name)).is_dir():
                 size = subject.size(experiment, name)
                 yield Download(hub.repository, RELEASED * size.parameters if size else None)
         case "fetch_comet":
@@ -57,8 +52,8 @@ def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
         case "fetch_dataset":
             name = wildcards["dataset"]
             if not Path(paths.dataset_folder(experiment, name)).exists():
-                dataset = paths.downloaded_datasets(experiment)[name]
-                yield Download(str(dataset.files), dataset.rows * ROW if dataset.rows else None)
+                source = paths.downloaded_datasets(experiment)[name]
+                yield Download(str(source.download), source.total * ROW if source.total else None)
         case "adopt_adapter":
             run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
             given = paths.released_adapter(experiment, run)

@@ -6,9 +6,7 @@ reads the environment when it is loaded, is imported inside the block.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import gc
 import json
 import os
 import re
@@ -66,7 +64,6 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
     network. Bad input ends it with one line and exit status 2. With a resource ``requeue_before`` (seconds), it saves
     its work and requeues itself before its time limit, see :func:`.machine.nears_its_limit`.
     """
-    atexit.register(gc.freeze)  # else Python's last search for garbage takes a second, of what torch and PEFT import
     machine.end_children_first()
     machine.end_with_parent(signal.SIGTERM, os.getppid())
     with errors.in_one_line():
@@ -98,7 +95,8 @@ def take_gpus(count: int, check: Mapping[str, Any] | None = None) -> None:
 
 def require_checked(folder: str, subject: Mapping[str, Any]) -> None:
     """Check once whether this environment's jobs run on such GPUs; a check that fails ends this process."""
-    passed = passed_check(folder, subject)
+    environment = [sys.prefix, machine.device_name(subject["device"]), subject]
+    passed = Path(folder, f"{files.digest(environment)}.txt")
     with files.locked(passed):  # of jobs that begin together one checks, and the others wait
         if not passed.is_file():
             check_machine(subject, passed)
@@ -109,12 +107,6 @@ def check_machine(subject: Mapping[str, Any], out: str | Path) -> None:
     if machine.run_module("entropy_valley.experiment.checking", files.canonical(subject), str(out)):
         remedy = "Its log says under `failed` what to correct; `check: false` in the config leaves the check out."
         raise errors.InputError("check", "this machine does not run the jobs of this config", remedy)
-
-
-def passed_check(folder: str, subject: Mapping[str, Any]) -> Path:
-    """The file that has the lines of this check once it has passed, in this environment and on such GPUs."""
-    environment = [sys.prefix, machine.device_name(subject["device"]), subject]
-    return Path(folder, f"{files.digest(environment)}.txt")
 
 
 def _say(text: str) -> None:

@@ -132,20 +132,12 @@ class Jobs:
         return list(placed)
 
 
-def require_snakefile(otherwise: str) -> None:
-    """Raise InputError where Snakemake would not find a workflow; ``otherwise`` is what else can be done."""
-    if not any(Path(place).is_file() for place in ("Snakefile", "workflow/Snakefile")):
-        raise InputError("Snakefile", "not in this folder", f"Go to the root of the repository, or {otherwise}.")
-
-
 def listed(experiment: Experiment | None, configfiles: Sequence[str] = (), snakefile: str | None = None) -> Jobs:
     """The jobs of `rule all` that have to run, as a dry run lists them.
 
     ``experiment`` is the config of ``configfiles``; None: as the workflow itself has it, which may be a module of
     another one. Ends this process with Snakemake's words where the dry run fails.
     """
-    if not snakefile:
-        require_snakefile("name the file of a workflow by --snakefile FILE")
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--logger", "entropy-valley"]
     command += ["--snakefile", snakefile] if snakefile else []
     command += ["--configfile", *configfiles] if configfiles else []

@@ -129,12 +129,6 @@ class Plan:
         return START + weights / LOADED
 
     @property
-    def assumed(self) -> list[str]:
-        """Backbones whose size is not known yet, which count as LLaDA-8B."""
-        used = dict.fromkeys(job.wildcards["backbone"] for job in self.left if "backbone" in job.wildcards)
-        return [name for name in used if subject.size(self.experiment, name) is None]
-
-    @property
     def disk(self) -> dict[str, float]:
         """Bytes that the jobs leave on the disk, by what they are."""
         sizes: defaultdict[str, float] = defaultdict(float)
@@ -193,13 +187,15 @@ def totals(plan: Plan) -> list[str]:
     sizes = ", ".join(f"{name} {machine.amount(size)}" for name, size in disk.items())
     stored = f", {machine.amount(sum(disk.values()))} ({sizes})" * bool(sizes)
     unread = missing(plan.experiment, plan.left)
+    backbones = dict.fromkeys(job.wildcards["backbone"] for job in plan.left if "backbone" in job.wildcards)
+    unsized = [name for name in backbones if subject.size(plan.experiment, name) is None]
     lines = [
         f"Longest:   {longest.name} ({duration(plan.seconds[longest])})",
         *(on_a_cluster(plan, on_gpu) if on_gpu else ()),
         f"Times:     {speeds(plan)}",
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
         f"Disk:      about {FILES * len(plan.left):,} files{stored}",
-        *([f"Sizes:     not known yet of {listed(plan.assumed, 5)}; counted as LLaDA-8B"] if plan.assumed else ()),
+        *([f"Sizes:     not known yet of {listed(unsized, 5)}; counted as LLaDA-8B"] if unsized else ()),
         *([f"Not there: {listed(unread, 5)}. Jobs that read them will fail"] if unread else ()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from snakemake_interface_common.exceptions import WorkflowError
+
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment, base_files
@@ -25,7 +27,6 @@ from entropy_valley.results import CONFIG
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
 os.environ.setdefault(VARIABLE, "")
 _running: Running | None = None
-_own_path = ""  # of the config that this process has handed down
 
 
 def files_below(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
@@ -49,7 +50,7 @@ def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Pat
         return json.loads(Path(os.environ[VARIABLE]).read_text(encoding="utf-8"))
     below = merge(read if base[0] in map(str, read) else [*base, *extends(config)])
     own = read_values(overlay(below, config), below)
-    if (path := _path()) and Path(path).stem != _digest(own):
+    if (path := os.environ[VARIABLE]) and Path(path).stem != _digest(own):
         remedy = "Start the run again: it then uses the config as it is now."
         raise InputError("config", f"is not that of the run, and {path} is not there", remedy)
     return own
@@ -64,16 +65,9 @@ def config_files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
     return list(read_files([*named, *(path for path in given if str(path) not in base)]))
 
 
-def _path() -> str | None:
-    """The path of the config of the run whose job this process is; a run may read several Snakefiles itself."""
-    path = os.environ[VARIABLE]
-    return path if path != _own_path else None
-
-
 def is_handed_down() -> bool:
     """Whether this process is a job that has the config of its run, which was checked when the run began."""
-    path = _path()
-    return bool(path and Path(path).is_file())
+    return Path(os.environ[VARIABLE]).is_file()
 
 
 def _digest(config: Mapping[str, Any]) -> str:
@@ -94,7 +88,7 @@ class Running:
         """The param ``spec`` of a rule, as the rule has it; None where there is no such rule."""
         try:
             return getattr(self.rules, rule).params.spec
-        except Exception:  # an error of Snakemake's own, which is not public
+        except (WorkflowError, AttributeError):  # no such rule, or one without params
             return None
 
 
@@ -114,9 +108,8 @@ def hand_down(results: str, config: Mapping[str, Any]) -> None:
     more as :data:`CONFIG`, for people and for `entropy-valley verify`.
 
     It is the first file of a run in the folder of results: raises InputError where that is full or read-only."""
-    global _own_path
     path = Path(results, "work", "configs", f"{_digest(config)}.json").absolute()
-    _own_path = os.environ[VARIABLE] = str(path)
+    os.environ[VARIABLE] = str(path)
     try:
         files.write_text(path, files.canonical(config))
         files.write_json(Path(results, CONFIG), config)

@@ -15,24 +15,21 @@ from typing import Any
 
 from entropy_valley.decoding.canvas import CachePolicy
 from entropy_valley.experiment.checking import subject
-from entropy_valley.experiment.checking.size import BYTES, Size
+from entropy_valley.experiment.checking.size import Size
 from entropy_valley.experiment.config import Experiment, params
 from entropy_valley.experiment.config.matrix import DEV, Cell, CellSet
 from entropy_valley.experiment.config.methods import base_method, source_guided
-from entropy_valley.experiment.config.paths import comet_folder
 from entropy_valley.experiment.runs.jobs import Job
 from entropy_valley.lengths import find_method
 from entropy_valley.lengths.base import declared
 from entropy_valley.model.prompt import PREFIX, attention_of
-from entropy_valley.results import system_of
-from entropy_valley.scoring.comet_checkpoint import CHECKPOINT
 
 LARGE = Size(4096, 12288, 32, 126464, 32, 32, 128)  # LLaDA-8B's; for a checkpoint whose shape is not known yet
 # Operations a second on a GPU, where no job of a kind has finished: with this the whole matrix of config.yaml takes the
 # paper's hours. A test computes it again.
 GPU = 4.34e13
 SHARD = 140 * 60  # seconds that a shard takes at this speed, at most
-COMET, TOY = 0.58e9, 0.5e6  # parameters of COMET-22 and of the toy COMET, before their files exist
+COMET, TOY = 0.58e9, 0.5e6  # parameters of COMET-22, as which every downloaded one counts, and of the toy COMET
 PROBES, BIAS = 6, 12  # lengths that a searching method tries; lengths at which the length statistics probe a pair
 # Bytes of UTF-8 of a token; lines of a file that are measured; tokens of a source of WMT19, WMT22 and the demo.
 TOKEN, READ, TRAIN, TEST, GRAMMAR = 4, 2000, 30.0, 20.0, 10.0
@@ -54,17 +51,14 @@ class Text:
     target: float
 
     @classmethod
-    def read(cls, path: Path) -> Text | None:
-        """The text of a file: all its lines are counted, the first of them measured. None for a file without pairs."""
+    def read(cls, path: Path) -> Text:
+        """The text of a file: all its lines are counted, the first of them measured."""
         with open(path, "rb") as file:
             first = list(itertools.islice(file, READ))
             count = len(first) + sum(1 for _ in file)
-        try:
-            pairs = [(pair["source"], pair["target"]) for pair in map(json.loads, first)]
-            lengths = [fmean(len(text.encode()) / TOKEN for text in side) for side in zip(*pairs, strict=True)]
-        except (ValueError, LookupError, TypeError, AttributeError):
-            return None
-        return cls(count, *lengths) if lengths else None
+        pairs = [json.loads(line) for line in first]
+        source, target = (fmean(len(pair[side].encode()) / TOKEN for pair in pairs) for side in ("source", "target"))
+        return cls(count, source, target)
 
 
 class Work:
@@ -78,7 +72,6 @@ class Work:
         self.size = functools.cache(lambda backbone: subject.size(experiment, backbone, expected) or LARGE)
         self.text = functools.cache(self._text)
         self._counted: set[Any] = set()
-        self._alone: dict[Any, float] = {}
 
     def of(self, jobs: Collection[Job], new: Mapping[Job, Sequence[Cell]] = {}) -> dict[Job, float]:
         """The operations of each job, in this order: what one set has computed costs the next nothing. 1 for a job that
@@ -95,15 +88,6 @@ class Work:
                 counted[key] = getattr(self, f"_{kind}")(job, self._spec(job)) if kind in kinds else 1.0
             counted[job] = counted[key] / int(shard.partition("of")[2]) if shard else counted[key]
         return {job: counted[job] for job in jobs}
-
-    def alone(self, job: Job) -> float:
-        """The operations of a job if no other one is done. The runs of all seeds have the same work."""
-        wildcards = tuple(one for one in job.wildcards.items() if one[0] != "seed")
-        pool = params.run_of(job.wildcards).pool if "seed" in job.wildcards and "direction" in job.wildcards else ""
-        key = (job.rule, wildcards, pool, tuple(map(system_of, job.cells)))
-        if key not in self._alone:
-            self._alone[key] = self.of([job])[job]
-        return self._alone[key]
 
     def _spec(self, job: Job) -> dict[str, Any]:
         """What its work follows from."""
@@ -176,9 +160,13 @@ class Work:
 
     def _score(self, job: Job, spec: dict[str, Any]) -> float:
         """COMET reads each translation, with its source and its reference."""
-        new = (cell for cell in self._cells(job) if self._is_new("score", cell))
-        texts = [self.text(cell.run.direction, cell.testset) for cell in new]
-        return 2 * self._comet * sum(text.sentences * (text.source + 2 * text.target) for text in texts)
+        scoring, tokens = self.experiment.scoring, 0.0
+        for cell in self._cells(job):
+            if self._is_new("score", cell):
+                text = self.text(cell.run.direction, cell.testset)
+                tokens += text.sentences * (text.source + 2 * text.target)
+        parameters = TOY if scoring.trains_comet else COMET if scoring.comet else 0
+        return 2 * parameters * tokens
 
     def _filling(self, cell: Cell, spec: dict[str, Any], text: Text) -> float:
         """One canvas: a pass for each step that reveals something, twice where the order looks at the SIG."""
@@ -213,24 +201,14 @@ class Work:
         tried = len(ratios) if isinstance(ratios, list) else settings.get("candidates", PROBES)
         return tried * (1 + (drafts if isinstance(drafts, int) else settings.get("steps", 0)))
 
-    @functools.cached_property
-    def _comet(self) -> float:
-        """Parameters of the main COMET: those of its file, if it exists; 0 without one."""
-        if self.experiment.scoring.comet is None:
-            return 0.0
-        path = Path(comet_folder(self.experiment))
-        path = path / CHECKPOINT if path.is_dir() else path
-        usual = TOY if self.experiment.scoring.trains_comet else COMET
-        return path.stat().st_size / BYTES["float32"] if path.is_file() else usual
-
     def _text(self, direction: str, name: str) -> Text:
         """That of the file, if it exists; else what is usual."""
         if self._texts is not None:
             return self._texts[direction, name]
         folder = Path(self.experiment.results, "corpus", direction)
         path = folder / "train.jsonl" if name == "train" else folder / "test" / f"{name}.jsonl"
-        if not self._expected and path.is_file() and (text := Text.read(path)):
-            return text
+        if not self._expected and path.is_file():
+            return Text.read(path)
         drawn = name in ("train", DEV)
         source = self.experiment.sources[self.experiment.directions[direction].train if drawn else name]
         tokens = GRAMMAR if source.endless else TRAIN if drawn else TEST
@@ -241,6 +219,7 @@ class Work:
         return Text(sentences, tokens, ratio * tokens)
 
 
+@functools.cache
 def shards(experiment: Experiment, one: CellSet) -> int:
     """Into how many shards the translation of a set is divided. It follows from the config, and from the shape of
     checkpoints in folders of the user's own, whatever is measured or downloaded by now: with another number, Snakemake
@@ -252,7 +231,7 @@ def shards(experiment: Experiment, one: CellSet) -> int:
     run = one.run
     wildcards = {"direction": run.direction, "backbone": run.backbone, "seed": run.name.removeprefix("seed")}
     job = Job(experiment, "translate", wildcards | {"set": one.name}, params.translation(experiment, one))
-    return max(1, math.ceil(_expected_work(experiment).alone(job) / GPU / SHARD))
+    return max(1, math.ceil(_expected_work(experiment).of([job])[job] / GPU / SHARD))
 
 
 @functools.cache
