@@ -103,7 +103,7 @@ def from_peft(weights: Mapping[str, Tensor], content: Mapping[str, Any], family:
     """
     from peft.utils.other import get_pattern_key
 
-    settings = {"peft_type": "LORA", "r": 8, "lora_alpha": 8}
+    settings: dict[str, Any] = {"peft_type": "LORA", "r": 8, "lora_alpha": 8}
     settings |= {key: content[key] for key in Settings.model_fields if content.get(key)}
     # PEFT takes these A and B out of the backbone's weights, whenever it attaches such an adapter.
     changes_base = settings.get("init_lora_weights") in ("pissa", "olora")
