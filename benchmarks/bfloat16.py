@@ -14,11 +14,12 @@ as PEFT runs it. On a CPU. LLaDA's and Dream's widths, with 4 layers and 32,000 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 
 import torch
 
-from entropy_valley.model.adapters import Adapter, Settings, attach, merge
+from entropy_valley.model.adapters import Adapter, attach
 from entropy_valley.model.attention import pack
 from entropy_valley.model.decoder import Angles
 from entropy_valley.model.families import FAMILIES
@@ -74,11 +75,11 @@ def eager_logits(model, sentence):
 
 
 def adapted_logits(model, sentences):
-    """The logits under a random adapter: merged into the weights, and beside them. The model stays merged."""
-    attach(model, random_adapter(model, 64))
-    beside = logits(model, sentences)
-    merge(model, "the random adapter")
-    return logits(model, sentences), beside
+    """The logits under a random adapter: merged into the weights, and beside them."""
+    adapter, other = random_adapter(model, 64), copy.deepcopy(model)
+    attach(other, adapter, "the random adapter")
+    attach(model, adapter, "the random adapter", merge=True)
+    return logits(model, sentences), logits(other, sentences)
 
 
 def random_adapter(model, rank, share=0.01):
@@ -90,7 +91,7 @@ def random_adapter(model, rank, share=0.01):
             deviation = share * module.weight.float().std() * (inner / rank) ** 0.5
             weights[f"{name}.lora_A.weight"] = torch.randn(rank, inner) / inner**0.5
             weights[f"{name}.lora_B.weight"] = torch.randn(outer, rank) * deviation
-    return Adapter(weights, Settings(r=rank, lora_alpha=rank))
+    return Adapter(weights, {"r": rank, "lora_alpha": rank})
 
 
 def difference(one, other):

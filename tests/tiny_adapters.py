@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from safetensors.torch import load_file
 
-from entropy_valley.model.adapters import Adapter, Settings, write_adapter
+from entropy_valley.model.adapters import Adapter, write_adapter
 from entropy_valley.model.families import LORA_TARGETS
 
 # The target list of the paper's public training code. PEFT matches it from the end of a module's path: LLaDA has no
@@ -51,7 +51,8 @@ def adapter_of(pairs, alpha, **settings):
         for module, pair in pairs.items()
         for side, one in zip("AB", pair, strict=True)
     }
-    return Adapter(weights, Settings(r=len(next(iter(weights.values()))), lora_alpha=alpha, **settings))
+    given = {key: value for key, value in settings.items() if value}
+    return Adapter(weights, {"peft_type": "LORA", "r": len(next(iter(weights.values()))), "lora_alpha": alpha, **given})
 
 
 def random_adapter(model, rank=3, alpha=6.0, **settings):

@@ -86,7 +86,8 @@ def test_an_adapter_beside_the_heads_weights_counts(block):
     merged = torch.nn.Linear(16, 300, bias=False)
     merged.weight.data = head.weight + up @ down
     model = torch.nn.ModuleDict({"lm_head": head})
-    attach(model, adapter_of({"lm_head": (down, up)}, alpha=2))
+    model.untie = lambda: None
+    attach(model, adapter_of({"lm_head": (down, up)}, alpha=2), "here")
     pair = (slot_values(Head(module), states, mask_id=7, eos_id=2) for module in (merged, model["lm_head"]))
     for column, other in zip(*pair, strict=True):
         torch.testing.assert_close(column, other, rtol=1e-4, atol=1e-6)

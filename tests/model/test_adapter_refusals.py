@@ -66,7 +66,7 @@ def test_a_bias_of_lora_beside_a_layer_without_one(tiny, tmp_path):
     """It runs beside the weights, but has nowhere to be merged into."""
     peft_save(tiny["llada"][1], tmp_path, target_modules=["q_proj"], lora_bias=True)
     assert load_backbone(tiny["llada"][1], "llada", adapter=tmp_path, merge=False)
-    with pytest.raises(InputError, match=r"lora_bias: .*q_proj has no bias .*merge_adapter: false"):
+    with pytest.raises(InputError, match=r"`lora_bias=True` because the base layer has no bias.*merge_adapter: false"):
         load_backbone(tiny["llada"][1], "llada", adapter=tmp_path)
 
 
@@ -89,11 +89,21 @@ RELEASED = "transformer.blocks.0.k"
             lambda weights: weights.update(
                 {"base_model.model.model.transformer.wte.lora_embedding_A": torch.ones(3, 9)}
             ),
-            r"embed_tokens\.lora_A\.weight is missing",
+            r"embed_tokens\.lora_embedding_A is of no layer",
         ),
         (
             lambda weights: weights.update({MODULE.format(RELEASED, "A"): torch.zeros(3, 32, 1)}),
             r"k_proj\.lora_A\.default\.weight: .*\[3, 32, 1\]",
+        ),
+        (
+            lambda weights: weights.update(
+                {
+                    name.replace("blocks.0", "blocks.7"): one.clone()
+                    for name, one in weights.items()
+                    if "blocks.0.q" in name
+                }
+            ),
+            r"layers\.7\.self_attn\.q_proj\.lora_A\.weight is of no layer, .*\. Give a LoRA adapter of this backbone",
         ),
         (lambda weights: weights.clear(), "it changes nothing"),
         (
@@ -110,6 +120,7 @@ RELEASED = "transformer.blocks.0.k"
         "another head",
         "an embedding",
         "a convolution",
+        "a layer too many",
         "nothing",
         "zero",
         "infinite",
@@ -128,13 +139,13 @@ def test_everything_at_once(refused):
     def spoil(weights):
         for name, tensor in [*weights.items()]:
             if "blocks.0.q_proj" in name:
-                weights[name.replace("blocks.0", "blocks.7")] = tensor.clone()
+                weights[name.replace("q_proj", "another")] = tensor.clone()
         weights["base_model.model.model.transformer.blocks.0.ff_out.lora_A.weight"].fill_(torch.nan)
 
     edit_tensors(folder, spoil)
     look(
-        r"given: use_bdlora is .*; model\.layers\.0\.mlp\.down_proj\.lora_A\.weight is not finite; "
-        r"model\.layers\.7\.self_attn\.q_proj\.lora_A\.weight is of no layer; "
+        r"given: use_bdlora is .*, model\.transformer\.blocks\.0\.another\.lora_A\.weight is of no layer, .*"
+        r"model\.layers\.0\.mlp\.down_proj\.lora_A\.weight is not finite\. Give"
     )
 
 

@@ -61,13 +61,11 @@ class TestLayouts:
         adapter = adapter_of(
             pairs,
             data.draw(st.floats(0.5, 256, width=32)),
-            rank_pattern={},
             use_rslora=data.draw(st.booleans()),
             lora_dropout=data.draw(st.sampled_from([0.0, 0.05])),
             base_model_name_or_path=data.draw(st.sampled_from([None, "someone/base"])),
-            # Another alpha than that of all layers: an equal one is not written into the pattern.
             alpha_pattern=data.draw(st.sampled_from([{}, {"model.layers.1.mlp.down_proj": 0.25}])),
-            init_lora_weights=data.draw(st.sampled_from([True, "pissa"])),
+            init_lora_weights=data.draw(st.sampled_from([None, "pissa"])),
         )
         folder = tmp_path_factory.mktemp("written")
         write_adapter(adapter, folder, data.draw(st.sampled_from([None, family])))

@@ -61,7 +61,7 @@ def test_either_layout_becomes_ours(checkpoints, tmp_path, family, released):
     card = files.read_json(tmp_path / "adapter" / "adapter.json")
     assert card["adopted"] and card["adapter_digest"] == given.digest
     assert card["backbone_digest"] == checkpoint.checkpoint_digest(checkpoints / family)
-    assert card["trainable_parameters"] == given.parameters
+    assert card["trainable_parameters"] == sum(tensor.numel() for tensor in given.weights.values())
     assert card["not_adapted"] == card["also_adapted"] == []
     theirs, ours = (
         load_backbone(checkpoints / family, family, adapter=tmp_path / folder).model.state_dict()
@@ -101,7 +101,7 @@ def test_from_the_hub(checkpoints, tmp_path, reach, revision):
     card = files.read_json(tmp_path / "adapter" / "adapter.json")
     assert card["source"].pop("digest") and card["source"] == source | {"revision": COMMIT}
     adopted = read_adapter(tmp_path / "adapter", FAMILIES["llada"])
-    assert (adopted.digest, adopted.settings.base_model_name_or_path) == (given.digest, "someone/llada")
+    assert (adopted.digest, adopted.settings["base_model_name_or_path"]) == (given.digest, "someone/llada")
     assert not (tmp_path / "work").exists()
 
 

@@ -1,8 +1,7 @@
-"""LoRA adapters in PEFT's format. PEFT attaches, checks, merges and reads out; files and names are ours."""
+"""LoRA adapters in PEFT's format. PEFT attaches, checks and merges them; files and names are ours."""
 
 from __future__ import annotations
 
-import copy
 import math
 import re
 from collections.abc import Mapping
@@ -10,22 +9,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_serializer
+from pydantic import Field
 
 from entropy_valley import files
-from entropy_valley.errors import InputError, brief
+from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import Family, Size, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, Attention, attention_of
-from entropy_valley.settings import Direction, Foreign, Share, read_object
+from entropy_valley.settings import Direction, Foreign, Rate, Share, read_object
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
+    from entropy_valley.model.decoder import Decoder
+
+WEIGHTS, SETTINGS, FACTS = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
+FILES = (WEIGHTS, SETTINGS, FACTS)
+LOSSES = "losses.csv"  # of one that was trained here
+LARGEST = 2**35  # bytes of an adapter's weights, of which all are read
+
 _PREFIX = "base_model.model."
 _A, _B = ".lora_A.weight", ".lora_B.weight"
-_STOCK = re.compile(r"model\.(layers\.\d+\.\w+\.|norm\.|embed_tokens\.)[\w.]+|lm_head\.[\w.]+")
+_STOCK = re.compile(r"(model\.(layers\.\d+|norm|embed_tokens)|lm_head)\.([\w.]+\.)?(lora_m\w+|weight|bias)")
 # A name's end as PEFT matches it: names, dots and digits, and no expression of others that takes long to match.
 Pattern = Annotated[str, Field(pattern=r"^\^?(\.\*)?([\w.]|\\[.w]|\\d\+?)+\$?$")]
 
@@ -35,24 +41,15 @@ class Settings(Foreign):
 
     peft_type: Literal["LORA"] = "LORA"
     r: Size = 8
-    lora_alpha: float = 8
+    lora_alpha: Rate = 8
     lora_dropout: Share = 0.0
     use_rslora: bool = False
     use_dora: bool = False
     lora_bias: bool = False
     init_lora_weights: Literal[True, False, "gaussian", "eva", "orthogonal", "mica", "pissa", "olora"] = True
     rank_pattern: dict[Pattern, Size] | None = None
-    alpha_pattern: dict[Pattern, float] | None = None
+    alpha_pattern: dict[Pattern, Rate] | None = None
     base_model_name_or_path: str | None = None
-
-    @field_serializer("lora_alpha")
-    def _as_peft(self, alpha: float) -> int | float:
-        return int(alpha) if alpha.is_integer() else alpha
-
-    @property
-    def changes_base(self) -> bool:
-        """Whether PEFT takes the first A and B out of the backbone's weights, whenever it attaches such an adapter."""
-        return self.init_lora_weights in ("pissa", "olora")
 
 
 # Other keys that may be there: of training and origin, and of what the tensors themselves say.
@@ -63,40 +60,22 @@ _IGNORED = {
 }
 
 
-def of_pattern(patterns: Mapping[str, Any] | None, module: str, default: Any) -> Any:
-    """The value of the first pattern that matches a module's name, as PEFT looks it up."""
-    if not patterns:
-        return default
-    from peft.utils.other import get_pattern_key
-
-    return patterns.get(get_pattern_key([*patterns], module), default)
-
-
 @dataclass(frozen=True)
 class Adapter:
     """A LoRA adapter of a stock model.
 
     ``weights`` has PEFT's tensors by stock names, float32 on the CPU: A (rank, in) and B (out, rank) of each adapted
-    layer, what else PEFT has there, and whole tensors that replace the backbone's. In ``settings``, patterns are full
-    stock names.
+    layer, what else PEFT has there, and whole tensors that replace the backbone's. ``settings`` are those of
+    :class:`Settings` that are not PEFT's defaults, and rank and alpha; patterns are full stock names.
     """
 
     weights: Mapping[str, Tensor]
-    settings: Settings
+    settings: Mapping[str, Any]
 
     @property
     def modules(self) -> list[str]:
         """The adapted layers."""
         return sorted({name.partition(".lora_")[0] for name in self.weights if ".lora_" in name})
-
-    @property
-    def changes_head(self) -> bool:
-        """Whether it changes the LM head or the embeddings, which a tied head shares."""
-        return any(name.startswith(("lm_head.", "model.embed_tokens.")) for name in self.weights)
-
-    @property
-    def parameters(self) -> int:
-        return sum(tensor.numel() for tensor in self.weights.values())
 
     @property
     def digest(self) -> str:
@@ -107,132 +86,104 @@ class Adapter:
         content: list[Any] = []
         for module in self.modules:
             rank = len(self.weights[module + _A])
-            alpha = (self.settings.alpha_pattern or {}).get(module, self.settings.lora_alpha)
-            scaling = alpha / (math.sqrt(rank) if self.settings.use_rslora else rank)
+            alpha = self.settings.get("alpha_pattern", {}).get(module, self.settings["lora_alpha"])
+            scaling = alpha / (math.sqrt(rank) if self.settings.get("use_rslora") else rank)
             content.append([module, scaling, [described.pop(module + _A), described.pop(module + _B)]])
         content += described.items()
-        if self.settings.changes_base:
-            content.append(self.settings.init_lora_weights)
+        if "init_lora_weights" in self.settings:
+            content.append(self.settings["init_lora_weights"])
         return files.digest(content)
 
 
-def from_peft(
-    weights: Mapping[str, Tensor],
-    content: Mapping[str, Any],
-    family: Family,
-    model: Module | None = None,
-    *,
-    place: object,
-) -> Adapter:
-    """An adapter from PEFT's tensors and the content of its ``adapter_config.json``.
+def from_peft(weights: Mapping[str, Tensor], content: Mapping[str, Any], family: Family, place: object) -> Adapter:
+    """An adapter from PEFT's tensors, in stock or released names, and the keys of its ``adapter_config.json``.
 
-    Raises one InputError that lists settings that are not known here, tensors that do not fit one another, the settings
-    or the ``model`` (on ``meta``) or are not finite; and of an adapter that changes nothing.
+    Raises one InputError that lists keys that are not known here, and tensors that are of no layer, not finite or
+    without their other half. An adapter that changes nothing is an error, too.
     """
-    settings = Settings.model_validate(content)
-    problems = []
-    for key, value in content.items():
-        if value and key not in Settings.model_fields.keys() | _IGNORED:
-            problems.append(f"{key} is {value!r}, which is not computed here")
-    tensors: dict[str, Tensor] = {}
-    ranks, alphas = {}, {}
+    from peft.utils.other import get_pattern_key
+
+    settings: dict[str, Any] = {"peft_type": "LORA", "r": 8, "lora_alpha": 8}
+    settings |= {key: content[key] for key in Settings.model_fields if content.get(key)}
+    # PEFT takes these A and B out of the backbone's weights, whenever it attaches such an adapter.
+    changes_base = settings.get("init_lora_weights") in ("pissa", "olora")
+    if not changes_base:
+        settings.pop("init_lora_weights", None)  # it says nothing about trained tensors
+    strange = [key for key, value in content.items() if value and key not in Settings.model_fields.keys() | _IGNORED]
+    problems = [f"{key} is {content[key]!r}, which is not computed here" for key in strange]
+    tensors, modules = {}, {}
     for name, tensor in weights.items():
-        bare = name.removeprefix(_PREFIX).replace(".base_layer.", ".")
-        stock = family.stock_name(bare)
-        if not tensor.isfinite().all():
-            problems.append(f"{stock} is not finite")
+        released = name.removeprefix(_PREFIX)
+        stock = family.stock_name(released)
         tensors[stock] = tensor.detach().cpu().float().contiguous()
-        if stock.endswith(_A):
-            module, written = stock.removesuffix(_A), bare.removesuffix(_A)
-            ranks[module] = of_pattern(settings.rank_pattern, written, settings.r)
-            alphas[module] = of_pattern(settings.alpha_pattern, written, settings.lora_alpha)
-    update = {
-        "rank_pattern": {module: rank for module, rank in ranks.items() if rank != settings.r},
-        "alpha_pattern": {module: alpha for module, alpha in alphas.items() if alpha != settings.lora_alpha},
-        "init_lora_weights": settings.init_lora_weights if settings.changes_base else True,
-    }
-    adapter = Adapter(tensors, settings.model_copy(update=update))
-    problems += _misfits(adapter, model)
-    changing = [tensor for name, tensor in tensors.items() if not name.endswith(_A)]
-    if not settings.changes_base and not any(tensor.any() for tensor in changing):
+        if ".lora_" in stock:
+            modules[stock.partition(".lora_")[0]] = released.partition(".lora_")[0]
+        if not _STOCK.fullmatch(stock):
+            problems.append(f"{brief(stock, 100)} is of no layer")
+        if not tensor.isfinite().all():
+            problems.append(f"{brief(stock, 100)} is not finite")
+    halves = {module + half for module in modules for half in (_A, _B)}
+    problems += [f"{brief(name, 100)} is missing" for name in sorted(halves - tensors.keys())]
+    if not changes_base and not any(tensor.any() for name, tensor in tensors.items() if not name.endswith(_A)):
         problems.append("it changes nothing: every lora_B is zero")
     if problems:
-        shown = "; ".join(brief(problem, 300) for problem in problems[:8])  # a lost tensor is often one of hundreds
-        raise InputError(place, shown, f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
-    return adapter
-
-
-def _misfits(adapter: Adapter, model: Module | None) -> list[str]:
-    """What is wrong with the names of tensors; with a model, what PEFT finds wrong when it attaches them to a copy."""
-    names = adapter.weights.keys()
-    strange = [f"{brief(name, 100)} is of no layer" for name in names if not _STOCK.fullmatch(name)]
-    halves = {module + side for module in adapter.modules for side in (_A, _B)}
-    strange += [f"{name} is missing" for name in sorted(halves - names)]
-    if strange or model is None:
-        return strange
-    empty = {name: tensor.to("meta") for name, tensor in adapter.weights.items()}
-    try:
-        return attach(copy.deepcopy(model), Adapter(empty, adapter.settings))
-    except (RuntimeError, ValueError) as error:  # torch has a line for each tensor of another shape, behind a heading
-        first, *lines = str(error).splitlines()
-        return [line.strip(" \t.") for line in lines or [first]]
+        raise InputError(place, listed(problems, 8), f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
+    for key in {"rank_pattern", "alpha_pattern"} & settings.keys():  # written for the names that the tensors have there
+        patterns = {stock: get_pattern_key(settings[key], released) for stock, released in modules.items()}
+        settings[key] = {stock: settings[key][name] for stock, name in patterns.items() if name in settings[key]}
+    return Adapter(tensors, settings)
 
 
 # --- Attached and merged by PEFT.
 
 
-def inject(model: Module, settings: Settings, modules: list[str]) -> None:
+def inject(model: Module, settings: Mapping[str, Any], modules: list[str]) -> None:
     """Put PEFT's layers around ``modules`` of ``model``: A and B as they start, in float32, or empty on ``meta``."""
     from peft import LoraConfig, inject_adapter_in_model
     from peft.tuners.tuners_utils import cast_adapter_dtype
 
-    config = LoraConfig(**settings.model_dump(exclude_none=True), target_modules=modules)
+    config = LoraConfig(**settings, target_modules=modules)
     inject_adapter_in_model(config, model, low_cpu_mem_usage=next(model.parameters()).is_meta)
     cast_adapter_dtype(model, "default")
 
 
-def attach(model: Module, adapter: Adapter) -> list[str]:
-    """Put an adapter beside the weights of ``model``, in float32. Returns which tensors have no place there, or are
-    missing: none of an adapter that was read for this model."""
-    from peft import set_peft_model_state_dict
+def attach(model: Decoder, adapter: Adapter, place: object, merge: bool = False) -> None:
+    """Put an adapter beside the weights of ``model``, in float32, or ``merge`` it: PEFT adds in float32, and rounds
+    once to their dtype.
 
-    lora = {name: tensor for name, tensor in adapter.weights.items() if ".lora_" in name}
-    whole = {name: tensor for name, tensor in adapter.weights.items() if name not in lora}
-    strange = model.load_state_dict(whole, strict=False).unexpected_keys
-    inject(model, adapter.settings, adapter.modules)
-    loaded: Any = set_peft_model_state_dict(model, lora)
-    problems = [f"{name} is of no layer" for name in [*strange, *loaded.unexpected_keys]]
-    problems += [f"{name} is missing" for name in loaded.missing_keys if ".lora_" in name]
-    return problems
-
-
-def merge(model: Module, place: object) -> None:
-    """Merge the adapter that is beside the weights and comes from ``place``.
-
-    PEFT adds in float32, and rounds once to the weights' dtype. Raises InputError for a bias of LoRA beside a layer
-    without one.
+    On ``meta`` nothing is computed: what PEFT and torch find wrong there is an InputError that lists it.
     """
+    from peft import set_peft_model_state_dict
     from peft.tuners.lora import LoraLayer
 
-    for name, layer in [*model.named_modules()]:
-        if isinstance(layer, LoraLayer):
-            base = layer.get_base_layer()
-            if layer.lora_bias["default"] and base.bias is None:
-                remedy = "Set `decoding.merge_adapter: false`, or `merge=False` in Python."
-                raise InputError(place, f"lora_bias: {name} has no bias that it could be merged into", remedy)
-            layer.merge()
-            model.set_submodule(name, base)
+    device = next(model.parameters()).device
+    weights = {name: tensor.to(device) for name, tensor in adapter.weights.items()}
+    if any(name.startswith(("lm_head.", "model.embed_tokens.")) for name in weights):
+        model.untie()
+    try:
+        inject(model, adapter.settings, adapter.modules)
+        loaded: Any = set_peft_model_state_dict(model, weights)
+        problems = [f"{name} is of no layer" for name in loaded.unexpected_keys]
+        problems += [f"{name} is missing" for name in loaded.missing_keys if ".lora_" in name]
+        for name, layer in [*model.named_modules()] if merge else ():
+            if isinstance(layer, LoraLayer):
+                layer.merge()
+                model.set_submodule(name, layer.get_base_layer())
+    except (RuntimeError, ValueError) as error:  # torch has a line for each tensor of another shape, behind a heading
+        if device.type != "meta":
+            raise
+        first, *lines = str(error).splitlines()
+        problems = [line.strip(" \t.") for line in lines or [first]]
+    if problems:
+        remedy = "Give a LoRA adapter of this backbone, saved by PEFT"
+        remedy += "; one that cannot be merged needs `decoding.merge_adapter: false`, or `merge=False` in Python."
+        raise InputError(place, listed(problems, 8), remedy)
 
 
-# --- Adapter folders in PEFT's layout: read, written, exported.
-
-WEIGHTS, SETTINGS, FACTS = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
-LOSSES = "losses.csv"  # of one that was trained here
-LARGEST = 2**35  # bytes of an adapter's weights, of which all are read
-FILES = (WEIGHTS, SETTINGS, FACTS)
+# --- Folders in PEFT's layout.
 
 
-def read_adapter(folder: Path, family: Family, model: Module | None = None) -> Adapter:
+def read_adapter(folder: Path, family: Family) -> Adapter:
     """Read a PEFT folder whose modules have the family's stock or released names.
 
     Raises InputError as :func:`from_peft` does, and where ``adapter.json`` has the digest of other tensors.
@@ -242,7 +193,7 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
     checkpoint.read_shapes(files.regular(folder / WEIGHTS, LARGEST))
     with checkpoint.open_shard(folder / WEIGHTS) as shard:
         weights = {name: shard.get_tensor(name) for name in shard.keys()}  # noqa: SIM118 - not a mapping
-    adapter = from_peft(weights, settings, family, model, place=folder)
+    adapter = from_peft(weights, settings, family, folder)
     recorded = read_facts(folder).get("adapter_digest")
     if recorded and recorded != adapter.digest:
         raise InputError(
@@ -253,30 +204,24 @@ def read_adapter(folder: Path, family: Family, model: Module | None = None) -> A
     return adapter
 
 
-def write_adapter(adapter: Adapter, folder: Path, family: Family | None = None) -> None:
+def write_adapter(
+    adapter: Adapter, folder: Path, family: Family | None = None, facts: Mapping[str, Any] | None = None
+) -> None:
     """Write a PEFT folder in the released names of ``family``; without a family in stock names, our own layout.
 
-    Modules are full paths, because LLaDA's head and its blocks' FFN output are both called ``ff_out``. PEFT's defaults
-    are left out, because older versions refuse keys that they do not know.
+    Modules are full paths: in LLaDA both the LM head and the FFN output are called ``ff_out``. ``facts`` is the content
+    of ``adapter.json``.
     """
-
-    def named(stock: str) -> str:
-        return family.released_name(stock) if family else stock
-
-    modules = adapter.modules
-    tensors = {}
-    for name, tensor in adapter.weights.items():
-        module, _, leaf = name.rpartition(".")
-        own = f"{module}.base_layer.{leaf}" if module in modules else name
-        tensors[_PREFIX + named(own)] = tensor
-    settings = adapter.settings.model_dump()
-    for key in ("rank_pattern", "alpha_pattern"):
-        settings[key] = {named(module): value for module, value in (settings[key] or {}).items()}
-    if not adapter.settings.changes_base:
-        del settings["init_lora_weights"]
-    settings |= {"inference_mode": True, "target_modules": sorted(map(named, modules))}
-    checkpoint.write_tensors(tensors, folder / WEIGHTS)
-    files.write_json(folder / SETTINGS, {key: value for key, value in settings.items() if value})
+    named = family.released_name if family else str
+    settings = {**adapter.settings, "inference_mode": True}
+    settings["target_modules"] = sorted(map(named, adapter.modules))
+    for key in {"rank_pattern", "alpha_pattern"} & settings.keys():
+        settings[key] = {named(module): value for module, value in settings[key].items()}
+    weights = {_PREFIX + named(name): tensor for name, tensor in adapter.weights.items()}
+    checkpoint.write_tensors(weights, folder / WEIGHTS)
+    files.write_json(folder / SETTINGS, settings)
+    if facts:
+        files.write_json(folder / FACTS, facts)
 
 
 class Spec(Foreign):
@@ -351,6 +296,4 @@ def export(folder: Path, out: Path, layout: str = "released", family: str | None
         raise InputError(folder, f"of family {facts['family']}, not {kind.name}", "Leave out --family.")
     adapter = read_adapter(folder, kind)
     with files.atomic_folder(out) as new:
-        write_adapter(adapter, new, kind if layout == "released" else None)
-        if facts:
-            files.write_json(new / FACTS, facts)
+        write_adapter(adapter, new, kind if layout == "released" else None, facts)

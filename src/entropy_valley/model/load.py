@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import re
@@ -124,16 +125,13 @@ def _load_decoder(
     _require_memory(model, place, known.folder)
     if adapter is not None:
         adapters.checked_facts(Path(adapter), known.digest, attention)
-        change = adapters.read_adapter(Path(adapter), known.family, model)
+        change = adapters.read_adapter(Path(adapter), known.family)
+        adapters.attach(copy.deepcopy(model), change, adapter, merge)  # on meta: before the weights are read
         if dtype == NF4 and not merge:
             raise InputError("precision nf4", "an adapter is merged before", "Merge it, or use another precision.")
     checkpoint.fill(model, known.family, known.folder, place)
     if adapter is not None:
-        if change.changes_head:
-            model.untie()
-        adapters.attach(model, change)
-        if merge:
-            adapters.merge(model, adapter)
+        adapters.attach(model, change, adapter, merge)
     if dtype == NF4:
         quantise(model, device)
     return model

@@ -12,13 +12,12 @@ import torch
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters
-from entropy_valley.model.adapters import FACTS, LOSSES, Adapter, of_pattern
+from entropy_valley.model.adapters import LOSSES, Adapter
 from entropy_valley.model.checkpoint import read_origin
 from entropy_valley.model.families import LORA_TARGETS, find_family
 from entropy_valley.model.load import Backbone
 from entropy_valley.training.log import history_csv
 from entropy_valley.training.loss import seed_of
-from entropy_valley.training.settings import Peft
 
 if TYPE_CHECKING:
     from entropy_valley.model.decoder import Decoder
@@ -31,39 +30,25 @@ PACKAGES = ("torch", "transformers", "deepspeed")  # that numbers of a training 
 def lora_modules(model: Decoder, family: Family, kind: str = "blocks") -> list[str]:
     """Full paths of the modules to adapt: :data:`.LORA_TARGETS` in every block, none outside the blocks.
 
-    Short names would be ambiguous: in LLaDA both the LM head and the FFN output are called ``ff_out``. With the kind
-    "by_name" they are what counts, as in the authors' code: all modules with one of the family's bare names.
+    With the kind "by_name" bare released names are what counts, as in the authors' code: in LLaDA both the LM head and
+    the FFN output are called ``ff_out``.
     """
-    modules = []
-    for name, _ in model.named_modules():
-        if kind == "by_name":
-            adapted = family.released_name(name).rpartition(".")[2] in family.lora_names
-        else:
-            adapted = name.rpartition(".")[2] in LORA_TARGETS
-        if adapted:
-            modules.append(name)
-    return sorted(modules)
+    names, named = (family.lora_names, family.released_name) if kind == "by_name" else (LORA_TARGETS, str)
+    return sorted(name for name, _ in model.named_modules() if named(name).rpartition(".")[2] in names)
 
 
 def attach_lora(model: Decoder, family: Family, settings: Lora, seed: int) -> Decoder:
     """The model, with PEFT's seeded float32 adapters beside exactly :func:`lora_modules`: all that is trained."""
+    from peft.utils.other import get_pattern_key
+
     modules = lora_modules(model, family, settings.targets)
-    for key, patterns in (("rank_pattern", settings.rank_pattern), ("alpha_pattern", settings.alpha_pattern)):
-        for pattern in patterns:
-            if not any(of_pattern({pattern: True}, module, False) for module in modules):
+    for key in ("rank_pattern", "alpha_pattern"):
+        for pattern in getattr(settings, key):
+            if all(get_pattern_key([pattern], module) != pattern for module in modules):
                 raise InputError(f"training.lora.{key}", f"no adapted module is called {pattern!r}", "Correct it.")
     torch.manual_seed(seed_of(seed, "lora"))
-    adapters.inject(model, _peft_settings(settings), modules)
+    adapters.inject(model, settings.peft, modules)
     return model
-
-
-def _peft_settings(settings: Lora) -> adapters.Settings:
-    return adapters.Settings(
-        r=settings.rank,
-        lora_alpha=settings.alpha,
-        lora_dropout=settings.dropout,
-        **settings.model_dump(include={*Peft.model_fields}),
-    )
 
 
 def trainable(model: torch.nn.Module) -> list[torch.nn.Parameter]:
@@ -107,9 +92,8 @@ def save(
     from peft import get_peft_model_state_dict
 
     weights = get_peft_model_state_dict(backbone.model, save_embedding_layers=False)
-    content = _peft_settings(settings).model_dump()
-    content["base_model_name_or_path"] = read_origin(checkpoint).get("repository")  # never a local path
-    trained = adapters.from_peft(weights, content, backbone.family, place=folder)
+    origin = {"base_model_name_or_path": read_origin(checkpoint).get("repository")}  # never a local path
+    trained = adapters.from_peft(weights, settings.peft | origin, backbone.family, folder)
     facts = {
         **more,
         "backbone_digest": backbone.digest,
@@ -118,8 +102,7 @@ def save(
         **summary(trained, backbone.model),
     }
     with files.atomic_folder(folder) as new:
-        adapters.write_adapter(trained, new)
-        files.write_json(new / FACTS, facts)
+        adapters.write_adapter(trained, new, facts=facts)
         files.write_text(new / LOSSES, history_csv(history))
 
 
@@ -127,6 +110,6 @@ def summary(adapter: Adapter, model: Decoder) -> dict[str, Any]:
     """The fields that ``adapter.json`` has for every adapter, trained here or given."""
     return {
         "adapter_digest": adapter.digest,
-        "trainable_parameters": adapter.parameters,
+        "trainable_parameters": sum(tensor.numel() for tensor in adapter.weights.values()),
         "vocabulary": model.config.vocab_size,
     }

@@ -13,7 +13,6 @@ from typing import Any
 from entropy_valley import files, hub
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters
-from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments, read_origin
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model, fetch_adapter, torch_dtype
@@ -77,28 +76,27 @@ def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_diges
     family = find_family(job.spec["family"])
     model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
     adapters.checked_facts(folder, backbone_digest, attention_of(job.spec))
-    given = adapters.read_adapter(folder, family, model)
+    given = adapters.read_adapter(folder, family)
     adapted, wanted = {*given.modules}, set(lora_modules(model, family))
+    adapters.attach(model, given, folder)
     differences = {"not_adapted": sorted(wanted - adapted), "also_adapted": sorted(adapted - wanted)}
     for what, modules in differences.items():
         if modules:
             print(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …", file=sys.stderr)
     if repository := read_origin(job.backbone).get("repository"):
-        settings = given.settings.model_copy(update={"base_model_name_or_path": repository})
-        given = dataclasses.replace(given, settings=settings)
+        given = dataclasses.replace(given, settings={**given.settings, "base_model_name_or_path": repository})
+    facts = {
+        "adopted": True,
+        "backbone_digest": backbone_digest,
+        "seed": job.spec["seed"],
+        "spec": job.spec,
+        "source": {**source, "digest": _folder_digest(folder)},
+        "family": family.name,
+        **differences,
+        **summary(given, model),
+    }
     with files.atomic_folder(job.out) as new:
-        adapters.write_adapter(given, new)
-        facts = {
-            "adopted": True,
-            "backbone_digest": backbone_digest,
-            "seed": job.spec["seed"],
-            "spec": job.spec,
-            "source": {**source, "digest": _folder_digest(folder)},
-            "family": family.name,
-            **differences,
-            **summary(given, model),
-        }
-        files.write_json(new / FACTS, facts)
+        adapters.write_adapter(given, new, facts=facts)
 
 
 def _folder_digest(folder: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, Strict
 
@@ -48,6 +48,12 @@ class Lora(Peft):
         description="blocks: the seven matrices of each block; by_name: what the authors' bare names match in the "
         "released model, for LLaDA without the attention's output and with the LM head",
     )
+
+    @property
+    def peft(self) -> dict[str, Any]:
+        """The keys of PEFT's `LoraConfig`."""
+        own = {"r": self.rank, "lora_alpha": self.alpha, "lora_dropout": self.dropout}
+        return own | self.model_dump(include={*Peft.model_fields})
 
 
 class Loss(Section):
