@@ -45,6 +45,7 @@ def test_a_job_that_nears_its_time_limit_saves_and_requeues_itself(training):
     assert training.retraining.went_on()
 
 
+@pytest.mark.timeout(900)  # four times a job begins, once it waits a minute for its end
 def test_a_preempted_a_cancelled_and_a_hanging_job_resume(training):
     """One training meets all three: SLURM repeats the preempted job; the others are submitted again, once each.
 

@@ -127,7 +127,10 @@ class Audit:
         in the store. A shard has those of its set."""
         if not job.cells or "set" not in job.wildcards or "newer input" in brief(job.reason):
             return job.cells
-        lacking = self._lacking(self.sets.named(job.cells[0].run, job.wildcards["set"]))
+        try:
+            lacking = self._lacking(self.sets.named(job.cells[0].run, job.wildcards["set"]))
+        except InputError:  # a damaged header
+            return job.cells
         changed = [reason.key for one in (job, *self.jobs.read_by(job)) if one.cells for reason in self.reasons[one]]
         keys = [key for key in changed if key not in ("", REMADE)]
         new = []

@@ -51,13 +51,18 @@ class Text:
     target: float
 
     @classmethod
-    def read(cls, path: Path) -> Text:
-        """The text of a file: all its lines are counted, the first of them measured."""
+    def read(cls, path: Path) -> Text | None:
+        """The text of a file: all its lines are counted, the first of them measured. None for a file without pairs."""
         with open(path, "rb") as file:
             first = list(itertools.islice(file, READ))
             count = len(first) + sum(1 for _ in file)
-        pairs = [json.loads(line) for line in first]
-        source, target = (fmean(len(pair[side].encode()) / TOKEN for pair in pairs) for side in ("source", "target"))
+        try:
+            pairs = [json.loads(line) for line in first]
+            source, target = (
+                fmean(len(pair[side].encode()) / TOKEN for pair in pairs) for side in ("source", "target")
+            )
+        except (ValueError, LookupError, TypeError):
+            return None
         return cls(count, source, target)
 
 
@@ -207,8 +212,8 @@ class Work:
             return self._texts[direction, name]
         folder = Path(self.experiment.results, "corpus", direction)
         path = folder / "train.jsonl" if name == "train" else folder / "test" / f"{name}.jsonl"
-        if not self._expected and path.is_file():
-            return Text.read(path)
+        if not self._expected and path.is_file() and (text := Text.read(path)):
+            return text
         drawn = name in ("train", DEV)
         source = self.experiment.sources[self.experiment.directions[direction].train if drawn else name]
         tokens = GRAMMAR if source.endless else TRAIN if drawn else TEST
