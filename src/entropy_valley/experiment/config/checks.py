@@ -142,15 +142,16 @@ def _compared(experiment: Experiment) -> Iterator[Problem]:
 
 def _backbones(experiment: Experiment) -> Iterator[Problem]:
     families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
+    stock_classes = {name for name, family in families.items() if family.is_stock}
     owners = {release.repository: family.name for family in FAMILIES.values() for release in family.releases}
     for name, section in experiment.backbones.items():
         family, prefix, cache = families[section.family], section.attention == PREFIX, section.decoding.prompt_cache
-        given = section.hub or section.folder
+        stock, given = section.family in stock_classes, section.hub or section.folder
         for wrong, keys, reason in (
             (given, ("pretraining", "pretrained"), "the checkpoint is that of `hub` or `folder`"),
             (not family.chat, ("chat",), f"the family {family.name} has no chat template"),
             (section.zero_shot, ("attention",), "the bare checkpoint was trained without it"),
-            (family.is_stock, ("attention",), "a stock class has none"),
+            (stock, ("attention",), "a stock class has none"),
             (family.causal, ("shifted", "attention", "eos_padding", "zero_shot"), "an autoregressive family has none"),
         ):
             for key in keys:
@@ -159,9 +160,9 @@ def _backbones(experiment: Experiment) -> Iterator[Problem]:
         if prefix and cache and cache.refresh != 1:
             problem = "is approximate, and attention prefix computes the prompt once and exactly; set {refresh: 1} here"
             yield ("backbones", name, "decoding", "prompt_cache"), problem
-        if family.is_stock and not section.zero_shot:
+        if stock and not section.zero_shot:
             yield ("backbones", name, "zero_shot"), "a stock class is not fine-tuned here; set it to true"
-        if family.is_stock and cache:
+        if stock and cache:
             yield ("backbones", name, "decoding", "prompt_cache"), "a stock class has none; remove this key"
         if section.hub and (owner := owners.get(section.hub.repository, family.name)) != family.name:
             yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
