@@ -340,7 +340,7 @@ def row(sentences: Sentences, place: int, canvas: Row, decoded: Mapping[int, Dec
     }
 
 
-def summary(rows: Sequence[Row], targets: Sequence[int], denoising: Denoising) -> dict[str, float]:
+def summary(rows: Sequence[Mapping[str, Any]], targets: Sequence[int], denoising: Denoising) -> dict[str, float]:
     """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a
     variable-length decoder all.
 

@@ -50,9 +50,9 @@ def check(folder: Folder, report: Report) -> None:
         for one in sets_of(experiment).all:
             # A set that lacks would only show as tables that cannot be made.
             for name in SET_FILES:
-                file = Path(one.folder(experiment.results), name)
-                if not file.is_file():
-                    report.differ("rows", file.relative_to(root), "is not there, but the config has this set")
+                path = Path(one.folder(experiment.results), name)
+                if not path.is_file():
+                    report.differ("rows", path.relative_to(root), "is not there, but the config has this set")
         # The document names its folder of results.
         here, former = (render.escape(str(path)).encode() for path in (root, config["results"]))
         # Figures have no header: they count as made where the sets were.

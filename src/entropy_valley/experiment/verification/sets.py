@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from entropy_valley.decoding.requests import Denoising
 from entropy_valley.errors import listed
 from entropy_valley.experiment.verification.folder import Cell, Folder, Report, Row, Unchecked
 from entropy_valley.lengths import Choice, Sentence, make_method
@@ -32,7 +33,7 @@ def check(folder: Folder, report: Report) -> None:
             tokens = folder.tokens(*cell.run[:2], cell.system.testset)
             # An autoregressive system has no canvas.
             if cell.denoising:
-                _check_canvases(folder, report, cell, tokens)
+                _check_canvases(folder, report, cell, cell.denoising, tokens)
             _check_totals(report, cell, tokens)
 
 
@@ -64,7 +65,7 @@ def check_tokens(folder: Folder, report: Report) -> None:
 # --- Canvases: chosen from the numbers of tokens and from the scores in the row, as the length method does.
 
 
-def _check_canvases(folder: Folder, report: Report, cell: Cell, tokens: Tokens) -> None:
+def _check_canvases(folder: Folder, report: Report, cell: Cell, denoising: Denoising, tokens: Tokens) -> None:
     """The candidates from the numbers of tokens, the choice from the candidates' scores, calls and slots from both."""
     settings = cell.params["methods"][cell.system.method]
     # A block of the config may be a method under another name.
@@ -81,8 +82,9 @@ def _check_canvases(folder: Folder, report: Report, cell: Cell, tokens: Tokens) 
             candidates = [method.choose(known, {}).length] if kind in UNPROBED else sorted(method.propose(known, {}))
         elif sentence in reassigned:
             candidates = [reassigned[sentence]]
-        length, costs = canvas["length"], _costs(cell, row, kind)
-        if cell.denoising.variable_length:
+        length: Any = canvas["length"]
+        costs: Any = _costs(denoising, row, kind)
+        if denoising.variable_length:
             length = costs = Unchecked("a canvas that changes in decoding")
         elif "contenders" in canvas:
             length = Unchecked("which of several translations is kept: the others are not stored")
@@ -110,14 +112,14 @@ def _chosen(kind: str, canvas: Mapping[str, Any]) -> int | Unchecked:
     return Unchecked(f"the choice of {kind}: it depends on what is not stored")
 
 
-def _costs(cell: Cell, row: Row, kind: str) -> tuple[int, int]:
+def _costs(denoising: Denoising, row: Row, kind: str) -> tuple[int, int]:
     """Calls and slots as the paper counts them: a probe a candidate, then the passes of the order over each canvas; one
     more over each of several that are scored again. A search may have probed more than its candidates."""
     canvas = row["canvas"]
     # Lengths that no pass has read cost nothing.
     probed = canvas["candidates"] if canvas["scores"] else []
     decoded = canvas.get("contenders", [canvas["length"]])
-    passes = cell.denoising.calls + bool(canvas.get("rescoring") and len(decoded) > 1)
+    passes = denoising.calls + bool(canvas.get("rescoring") and len(decoded) > 1)
     is_grid = kind in (*ON_GRID, *UNPROBED, "reassigned")
     calls, slots = (len(probed), sum(probed)) if is_grid else (canvas["calls"], canvas["slots"])
     return calls + passes * len(decoded), slots + passes * sum(decoded)
