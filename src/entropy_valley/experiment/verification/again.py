@@ -86,7 +86,7 @@ def _check_sentence(
     rounded = Unchecked(f"another result in {params['precision']}, whose last digits depend on the machine")
     tokens, margin = _decoded(backbone, rank, cell, row["tokens"], length, ids, prompt.encode(""))
     follows: Any = tokens
-    named = f"{place}, tokens" + f" (preferred by {margin:.2g} nats)" * (margin is not None)
+    named = f"{place}, tokens" if margin is None else f"{place}, tokens (preferred by {margin:.2g} nats)"
     if tokens != row["tokens"] and not is_exact:
         report.margins[f"{cell.file}: {named}"] = math.nan if margin is None else margin
         follows = rounded
