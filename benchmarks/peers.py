@@ -175,6 +175,6 @@ def beside(name: str, folder: Path, backbone: Backbone, canvases: Sequence[Canva
     own, counted = engine.ledger, "{} passes of {:,} tokens"
     return (
         f"{spent / count:.4f} s a canvas, × {ratios[0]:.2f} to {ratios[1]:.2f} of ours; "
-        f"{counted.format(model.passes, model.tokens)}, ours {counted.format(own.passes, own.tokens)}; "
+        f"{counted.format(model.passes, model.tokens)}, ours {counted.format(own['passes'], own['tokens'])}; "
         f"{same} of {count} texts the same"
     )

@@ -119,11 +119,11 @@ def test_the_seconds_of_a_sentence_are_those_of_its_passes(llada, monkeypatch, s
     engine = Engine(llada, lookahead=0)
     method = make_method("ev", {"ratios": [0.9, 1.0, 1.1]})
     translator = Translator(llada, Prompt("{src} = ", llada.tokenizer), method, steps=steps, engine=engine)
-    computed = mock.Mock(perf_counter=lambda: engine.ledger.tokens)
+    computed = mock.Mock(perf_counter=lambda: engine.ledger["tokens"])
     monkeypatch.setattr("entropy_valley.translation.translator.time", computed)
-    seconds, before = translator.seconds(SOURCES[1]), engine.ledger.tokens
+    seconds, before = translator.seconds(SOURCES[1]), engine.ledger["tokens"]
     translator.translate([SOURCES[1]])
-    assert seconds == pytest.approx(engine.ledger.tokens - before, rel=0.1)
+    assert seconds == pytest.approx(engine.ledger["tokens"] - before, rel=0.1)
     assert translator.seconds(" ") == translator.seconds("word " * 5000) == 0
 
 

@@ -152,9 +152,9 @@ def test_a_score_that_is_no_number_is_named_with_its_cell(job, monkeypatch, segm
     """All others are in the store by then."""
     real = comet.unpadded_scores
 
-    def failing(model, missing):
+    def failing(model, missing, rows):
         wrong = (segments[0][0], segments[-1][1], segments[0][2])  # the first one of the second system
-        return ((one, float("nan") if one == wrong else score) for one, score in real(model, missing))
+        return ((one, float("nan") if one == wrong else score) for one, score in real(model, missing, rows))
 
     monkeypatch.setattr(comet, "unpadded_scores", failing)
     with pytest.raises(InputError, match=r"metric 'toy_comet': gave nan for sentence 1 of test oracle med-T8\."):
