@@ -149,15 +149,16 @@ test-cuda:
 	.venv-cuda/bin/python -c 'import torch; assert torch.version.cuda, "this build of torch is for CPUs"'
 	PYTHONPATH=src .venv-cuda/bin/python -m pytest tests/test_cuda_rehearsal.py -k comet
 
-# ruff and snakefmt check the style, mypy that annotations are true, lint-imports that no import runs upward, snakemake its
-# rules. Last, that tests have the same names in each process that collects them, or pytest's workers stop: no name holds
-# the time, a random number, the order of a set or a path.
+# ruff and snakefmt check the style, mypy that annotations are true, lint-imports that no import runs upward, weight.py
+# that no package outgrows its budget, snakemake its rules. Last, that tests have the same names in each process that
+# collects them, or pytest's workers stop: no name holds the time, a random number, the order of a set or a path.
 COLLECT := python -m pytest --collect-only -m '' -p no:cacheprovider
 lint: install
 	ruff check .
 	ruff format --check .
 	mypy
 	lint-imports
+	python .ci/weight.py
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 	diff <(PYTHONHASHSEED=1 TMPDIR=/tmp $(COLLECT) | grep ::) <(sleep 1 && PYTHONHASHSEED=2 $(COLLECT) | grep ::)
