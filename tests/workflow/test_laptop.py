@@ -8,6 +8,8 @@ import pytest
 import tiny_checkpoints
 from workspace import Workspace
 
+from entropy_valley import results
+
 pytestmark = pytest.mark.slow
 
 BACKBONES = {"qwen3-0.6b": "a2d_qwen3", "eurobert-210m": "eurobert"}
@@ -47,7 +49,11 @@ def laptop(tmp_path_factory):
 def test_its_plan_runs_to_the_main_table(laptop):
     jobs = laptop.planned()
     assert sum(job.startswith("train ") for job in jobs) == 2 and not any("pretrain" in job for job in jobs)
-    laptop.run("--cores", "2", "results/laptop/tables/main.csv")
+    other = "results/laptop/en-de/eurobert-210m/seed1/matrix/translations.jsonl"
+    laptop.run("--cores", "2", "results/laptop/tables/main.csv", other)
     with open(laptop.folder / "results/laptop/tables/main.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {row["method"] for row in rows} == {"oracle", "ratio", "ratio_eos", "ev", "ev_fit"}
+    methods = {"oracle", "ratio", "ratio_eos", "ev", "ev_fit"}
+    assert (
+        {row["method"] for row in rows} == {cell.method for cell in results.systems(laptop.folder / other)} == methods
+    )
