@@ -363,15 +363,20 @@ class Sets:
     def diagnostics(self, run: Run) -> dict[str, list[str]]:
         """The test sets of a run whose all-mask canvases are read: around the reference's length (``valley``), and with
         and without the source (``sig``). Empty where nothing shows them."""
+        return self._diagnosed.get(run, {})
+
+    @functools.cached_property
+    def _diagnosed(self) -> dict[Run, dict[str, list[str]]]:
+        """Those of all runs, looked up once: rules ask run by run."""
         cells_of = {"valley": valley_cells(self.experiment), "sig": list[Cell]()}
         kinds = {"checks": "valley", "categories": "sig"}
         for name in self.experiment.tables.studies:
             if kind := kinds.get(self.experiment.studies[name].layout):
                 cells_of[kind] += study_cells(self.experiment, name)
-        testsets = {}
+        testsets: dict[Run, dict[str, list[str]]] = {}
         for kind, cells in cells_of.items():
-            if names := {cell.testset for cell in cells if cell.run == run}:
-                testsets[kind] = sorted(names)
+            for run, testset in sorted({(cell.run, cell.testset) for cell in cells}):
+                testsets.setdefault(run, {}).setdefault(kind, []).append(testset)
         return testsets
 
 
