@@ -177,7 +177,7 @@ def testsets_of(wildcards):
 
 def diagnosed_testsets(wildcards):
     """The test sets whose all-mask canvases are read."""
-    names = {name for names in SETS.diagnostics(run_of(wildcards)).values() for name in names}
+    names = {name for names in SETS.diagnostics.get(run_of(wildcards), {}).values() for name in names}
     return [TESTSET.format(direction=wildcards.direction, testset=name) for name in sorted(names)]
 
 

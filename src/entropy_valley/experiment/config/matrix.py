@@ -360,21 +360,16 @@ class Sets:
             raise InputError(f"{run.folder(root)}/{name}", "is not a set of cells of this run", remedy)
         return CellSet(run, name, (alone[name],))
 
-    def diagnostics(self, run: Run) -> dict[str, list[str]]:
-        """The test sets of a run whose all-mask canvases are read: around the reference's length (``valley``), and with
-        and without the source (``sig``). Empty where nothing shows them."""
-        return self._diagnosed.get(run, {})
-
     @functools.cached_property
-    def _diagnosed(self) -> dict[Run, dict[str, list[str]]]:
-        """Those of all runs, looked up once: rules ask run by run."""
-        cells_of = {"valley": valley_cells(self.experiment), "sig": list[Cell]()}
-        kinds = {"checks": "valley", "categories": "sig"}
-        for name in self.experiment.tables.studies:
-            if kind := kinds.get(self.experiment.studies[name].layout):
-                cells_of[kind] += study_cells(self.experiment, name)
-        testsets: dict[Run, dict[str, list[str]]] = {}
-        for kind, cells in cells_of.items():
+    def diagnostics(self) -> dict[Run, dict[str, list[str]]]:
+        """By run the test sets whose all-mask canvases are read: around the reference's length (``valley``), and with
+        and without the source (``sig``). A run of which nothing shows them is not there."""
+        experiment, testsets = self.experiment, dict[Run, dict[str, list[str]]]()
+        for kind, layout in (("valley", "checks"), ("sig", "categories")):
+            cells = valley_cells(experiment) if kind == "valley" else []
+            for name in experiment.tables.studies:
+                if experiment.studies[name].layout == layout:
+                    cells += study_cells(experiment, name)
             for run, testset in sorted({(cell.run, cell.testset) for cell in cells}):
                 testsets.setdefault(run, {}).setdefault(kind, []).append(testset)
         return testsets

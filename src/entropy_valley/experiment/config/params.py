@@ -72,8 +72,8 @@ def corpus_digests(experiment: Experiment, *directions: str) -> dict[str, str]:
 
 def reads_slowly(experiment: Experiment) -> bool:
     """Whether training pairs are drawn from sources alone whose reading takes minutes and needs no network."""
-    directions = {run.direction for run in sets_of(experiment).by_run}
-    return all(experiment.sources[experiment.directions[name].train].slow for name in directions)
+    runs = sets_of(experiment).by_run
+    return all(experiment.sources[experiment.directions[run.direction].train].slow for run in runs)
 
 
 @functools.cache
@@ -458,7 +458,7 @@ def latency(experiment: Experiment, cell: Cell) -> str:
 
 def diagnostics(experiment: Experiment, run: Run) -> str:
     """For the all-mask canvases of a run's test sets that figures and tables show."""
-    testsets, kinds = sets_of(experiment).diagnostics(run), {"valley": _valley, "sig": _sig_concentration}
+    testsets, kinds = sets_of(experiment).diagnostics.get(run, {}), {"valley": _valley, "sig": _sig_concentration}
     names = list(dict.fromkeys(name for names in testsets.values() for name in names))
     return _slice(
         **engine_passes(experiment, run, revisions.DECODING),

@@ -81,7 +81,7 @@ def benchmarked(names: Names) -> Iterator[str]:
     yield from (one.scores(root) for one in sets_of(experiment).all)
     yield from (cell.latency(root) for cell in timed_cells(experiment))
     for run in dict.fromkeys(cell.run for cell in matrix.all_cells(experiment)):
-        if sets_of(experiment).diagnostics(run):
+        if run in sets_of(experiment).diagnostics:
             yield f"{run.folder(root)}/{DIAGNOSTICS}"
 
 
