@@ -95,14 +95,19 @@ class Adapter:
         return files.digest(content)
 
 
+def of_pattern(patterns: Mapping[str, Any], module: str) -> Any:
+    """The value of the first pattern that matches a module's name, as PEFT looks it up; None if none does."""
+    from peft.utils.other import get_pattern_key
+
+    return patterns.get(get_pattern_key([*patterns], module)) if patterns else None
+
+
 def from_peft(weights: Mapping[str, Tensor], content: Mapping[str, Any], family: Family, place: object) -> Adapter:
     """An adapter from PEFT's tensors, in stock or released names, and the keys of its ``adapter_config.json``.
 
     Raises one InputError that lists keys that are not known here, and tensors that are of no layer, not finite or
     without their other half. An adapter that changes nothing is an error, too.
     """
-    from peft.utils.other import get_pattern_key
-
     settings: dict[str, Any] = {"peft_type": "LORA", "r": 8, "lora_alpha": 8}
     settings |= {key: content[key] for key in Settings.model_fields if content.get(key)}
     # PEFT takes these A and B out of the backbone's weights, whenever it attaches such an adapter.
@@ -129,8 +134,8 @@ def from_peft(weights: Mapping[str, Tensor], content: Mapping[str, Any], family:
     if problems:
         raise InputError(place, listed(problems, 8), f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
     for key in {"rank_pattern", "alpha_pattern"} & settings.keys():  # written for the names that the tensors have there
-        patterns = {stock: get_pattern_key(settings[key], released) for stock, released in modules.items()}
-        settings[key] = {stock: settings[key][name] for stock, name in patterns.items() if name in settings[key]}
+        values = {stock: of_pattern(settings[key], released) for stock, released in modules.items()}
+        settings[key] = {stock: value for stock, value in values.items() if value is not None}
     return Adapter(tensors, settings)
 
 

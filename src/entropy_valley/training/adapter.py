@@ -12,7 +12,7 @@ import torch
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model import adapters
-from entropy_valley.model.adapters import LOSSES, Adapter
+from entropy_valley.model.adapters import LOSSES, Adapter, of_pattern
 from entropy_valley.model.checkpoint import read_origin
 from entropy_valley.model.families import LORA_TARGETS, find_family
 from entropy_valley.model.load import Backbone
@@ -39,12 +39,10 @@ def lora_modules(model: Decoder, family: Family, kind: str = "blocks") -> list[s
 
 def attach_lora(model: Decoder, family: Family, settings: Lora, seed: int) -> Decoder:
     """The model, with PEFT's seeded float32 adapters beside exactly :func:`lora_modules`: all that is trained."""
-    from peft.utils.other import get_pattern_key
-
     modules = lora_modules(model, family, settings.targets)
     for key in ("rank_pattern", "alpha_pattern"):
         for pattern in getattr(settings, key):
-            if all(get_pattern_key([pattern], module) != pattern for module in modules):
+            if not any(of_pattern({pattern: True}, module) for module in modules):
                 raise InputError(f"training.lora.{key}", f"no adapted module is called {pattern!r}", "Correct it.")
     torch.manual_seed(seed_of(seed, "lora"))
     adapters.inject(model, settings.peft, modules)
