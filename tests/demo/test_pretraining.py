@@ -20,6 +20,8 @@ SPEC = {
         "learning_rate": 0.01,
         "warmup": 0.05,
         "weight_decay": 0.01,
+        "optimizer": "muon",
+        "dropout": 0.1,
         "all_mask_share": 0.3,
         "vocabulary": 300,
         "width": 16,
@@ -60,13 +62,16 @@ def test_one_that_diverges_ends_with_its_step(pretrain, tmp_path, monkeypatch):
         pretrain("dream", tmp_path)
 
 
-def test_products_in_bfloat16_give_nearly_the_same_losses(corpora, tmp_path):
-    narrow = SPEC | {"pretraining": SPEC["pretraining"] | {"precision": "bfloat16"}}
-    losses, rounded = (
+@pytest.mark.parametrize(
+    ("key", "value", "apart"), [("precision", "bfloat16", 1e-2), ("dropout", 0, 0.1), ("optimizer", None, 0.5)]
+)
+def test_another_setting_gives_other_losses_that_are_near(corpora, tmp_path, key, value, apart):
+    other = SPEC | {"pretraining": SPEC["pretraining"] | {key: value}}
+    losses, changed = (
         pretraining.first_losses(pretraining.PretrainingJob(spec, corpora, corpora, *[tmp_path] * 3, 1), 5)
-        for spec in (SPEC, narrow)
+        for spec in (SPEC, other)
     )
-    assert rounded != losses and rounded == pytest.approx(losses, rel=1e-2)
+    assert losses[1:] != changed[1:] and changed == pytest.approx(losses, rel=apart)
 
 
 def test_a_finished_checkpoint_is_not_trained_again_unless_its_data_change(pretrain, corpora, tmp_path, monkeypatch):

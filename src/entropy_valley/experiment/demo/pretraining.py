@@ -22,11 +22,11 @@ from entropy_valley.training.loss import (
     Batches,
     Canvases,
     Continuations,
-    MicroBatch,
     Pairs,
     cross_entropies,
     join_pairs,
     longest_pair,
+    seed_of,
     tokenise,
 )
 from entropy_valley.training.processes import float32_products
@@ -92,10 +92,9 @@ def pretrain(job: PretrainingJob) -> None:
 def first_losses(job: PretrainingJob, count: int) -> list[float]:
     """The training losses of the first steps; nothing is written."""
     family, _, model, batches, _ = _begin(job)
-    optimizer, schedule = _optimizer(model.train(), job.settings)
+    optimizers = _optimizers(model.train(), job.settings)
     with float32_products("cpu"):
-        first = (batches[step][0] for step in range(count))
-        return [_step(model, optimizer, schedule, batch, family.shifted)["loss"] for batch in first]
+        return [_step(job, step, model, optimizers, batches, family.shifted)["loss"] for step in range(count)]
 
 
 def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuations, int]:
@@ -113,6 +112,10 @@ def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuati
     if settings.precision:
         for part in (model, model.lm_head):
             part.forward = torch.autocast("cpu", torch.bfloat16)(part.forward)  # type: ignore[method-assign]
+    if settings.dropout:
+        added = [part for layer in model.model.layers for part in (layer.self_attn.o_proj, layer.mlp.down_proj)]
+        for part in (model.model.embed_tokens, *added):
+            part.register_forward_hook(functools.partial(_dropped, settings.dropout))
     pairs = join_pairs(list(_tokenised(job, rows, tokenizer).values()))
     batches = _batches(job, family, tokenizer, pairs, settings.batch, settings.all_mask_share)
     return family, tokenizer, model, batches, pairs.dropped
@@ -154,6 +157,10 @@ def new_model(family: str, seed: int, **shape: int) -> Decoder:
     return empty_model(kind, {**stock_config(**shape), "tie_word_embeddings": tied}, torch.float32, "cpu")
 
 
+def _dropped(rate: float, part: torch.nn.Module, _: Any, states: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.dropout(states, rate, part.training)
+
+
 def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
     return {direction: files.read_jsonl(path, ("source", "target")) for direction, path in paths.items()}
 
@@ -192,8 +199,10 @@ def evaluate(job: PretrainingJob, model: Any, family: Family, tokenizer: Any, pa
 
 def _optimise(model: Any, job: PretrainingJob, batches: Canvases | Continuations, shifted: bool) -> None:
     """Clipped at norm 1, from the last checkpoint in ``job.work``: one file, replaced atomically."""
-    steps, (optimizer, schedule) = job.settings.steps, _optimizer(model, job.settings)
-    parts = {"model": model, "optimizer": optimizer, "schedule": schedule}
+    steps, optimizers = job.settings.steps, _optimizers(model, job.settings)
+    parts = {"model": model}
+    for kind, (optimizer, schedule) in optimizers.items():
+        parts |= {kind: optimizer, f"schedule of {kind}": schedule}
     path, key, start = job.work / "state.pt", files.digest([job.spec, job.data["train"]]), 0
     saved: dict[str, Any] = torch.load(path, weights_only=True) if path.exists() else {}
     if saved.get("key") == key:  # else of another job
@@ -203,8 +212,7 @@ def _optimise(model: Any, job: PretrainingJob, batches: Canvases | Continuations
     model.train()
     with reports(job.logs, start, steps, "pre-training", every=25) as report:
         for step in range(start, steps):
-            (batch,) = batches[step]
-            scalars = _step(model, optimizer, schedule, batch, shifted)
+            scalars = _step(job, step, model, optimizers, batches, shifted)
             require_finite(scalars, step, steps, job.out)
             report(scalars)
             if (step + 1) % job.checkpoint_every == 0 or step + 1 == steps:
@@ -213,26 +221,44 @@ def _optimise(model: Any, job: PretrainingJob, batches: Canvases | Continuations
                     torch.save(state, temporary)
 
 
-def _optimizer(model: Any, settings: Pretraining) -> tuple[Any, Any]:
-    """AdamW with its schedule: warm-up, then cosine decay."""
+def _optimizers(model: Any, settings: Pretraining) -> dict[str, tuple[Any, Any]]:
+    """Each optimizer with its schedule: warm-up, then cosine decay."""
     from transformers import get_cosine_schedule_with_warmup
 
-    optimizer = torch.optim.AdamW(
-        model.parameters(), settings.learning_rate, (0.9, 0.95), weight_decay=settings.weight_decay, fused=True
-    )
+    matrices, rest = [], []
+    for name, parameter in model.named_parameters():
+        is_matrix = ".layers." in name and parameter.ndim == 2
+        (matrices if is_matrix and settings.optimizer == "muon" else rest).append(parameter)
+    rate, decay = settings.learning_rate, settings.weight_decay
+    optimizers = {"adamw": torch.optim.AdamW(rest, rate, (0.9, 0.95), weight_decay=decay, fused=True)}
+    if matrices:
+        optimizers["muon"] = torch.optim.Muon(matrices, rate, decay, adjust_lr_fn="match_rms_adamw")
     warmup = warmup_steps(settings.warmup, settings.steps)
-    return optimizer, get_cosine_schedule_with_warmup(optimizer, warmup, settings.steps)
+    return {
+        name: (optimizer, get_cosine_schedule_with_warmup(optimizer, warmup, settings.steps))
+        for name, optimizer in optimizers.items()
+    }
 
 
-def _step(model: Any, optimizer: Any, schedule: Any, batch: MicroBatch, shifted: bool) -> dict[str, float]:
-    """One optimiser step on one batch; its scalars for :func:`reports`."""
-    losses, rate = cross_entropies(model, batch, shifted), schedule.get_last_lr()[0]
+def _step(
+    job: PretrainingJob,
+    step: int,
+    model: Any,
+    optimizers: Mapping[str, tuple[Any, Any]],
+    batches: Canvases | Continuations,
+    shifted: bool,
+) -> dict[str, float]:
+    """One optimiser step on its batch; its scalars for :func:`reports`."""
+    (batch,) = batches[step]
+    torch.manual_seed(seed_of(job.seed, "dropout", step))
+    losses, rate = cross_entropies(model, batch, shifted), optimizers["adamw"][1].get_last_lr()[0]
     loss = losses @ batch.weights
     loss.backward()
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    schedule.step()
-    optimizer.zero_grad()
+    for optimizer, schedule in optimizers.values():
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
     return {
         "loss": loss.item(),
         "cross_entropy": losses.mean().item(),

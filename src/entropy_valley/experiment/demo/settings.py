@@ -29,12 +29,19 @@ class Pretraining(Section):
     )
     steps: PositiveInt = Field(description="optimiser steps")
     batch: PositiveInt = Field(description="sequences per step")
-    learning_rate: PositiveFloat = Field(description="of AdamW, at its highest")
+    optimizer: Literal["muon"] | None = Field(
+        None,
+        description="of the layers' matrices: muon, whose steps are scaled to AdamW's size; null: AdamW, as of all else",
+    )
+    learning_rate: PositiveFloat = Field(description="at its highest")
     warmup: Share = Field(description="share of the steps; after it the rate falls as a half cosine")
     precision: Literal["bfloat16"] | None = Field(
         None, description="of matrix products; null: float32, as weights and all else"
     )
-    weight_decay: float = Field(ge=0, description="of AdamW")
+    weight_decay: float = Field(ge=0, description="of the optimizers")
+    dropout: Share | None = Field(
+        None, description="on the embeddings and on what each attention and feed-forward layer adds; null: none"
+    )
     all_mask_share: Share = Field(description="share of all-mask canvases")
     eos_padding: EosPadding = Field(0, description="extra EOS targets after the first, as in instruction tuning")
     vocabulary: int = Field(
