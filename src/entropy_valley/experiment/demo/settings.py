@@ -31,7 +31,7 @@ class Pretraining(Section):
     batch: PositiveInt = Field(description="sequences per step")
     optimizer: Literal["muon"] | None = Field(
         None,
-        description="of the layers' matrices: muon, whose steps are scaled to AdamW's size; null: AdamW, as of all else",
+        description="of the layers' matrices: muon, in steps as large as AdamW's; null: AdamW, as of all else",
     )
     learning_rate: PositiveFloat = Field(description="at its highest")
     warmup: Share = Field(description="share of the steps; after it the rate falls as a half cosine")
