@@ -1,7 +1,7 @@
-"""Put LLaDA-tiny into the package, by `make ship`: a checkpoint, then the adapters that are fine-tuned from it.
+"""Put a tiny model into the package, by `make ship`: its checkpoint, then the adapters that are fine-tuned from it.
 
-python .ci/ship.py checkpoint results/findings/backbones/llada-tiny/seed1
-python .ci/ship.py adapters results/demo
+python .ci/ship.py llada-tiny checkpoint results/findings/backbones/llada-tiny/seed1
+python .ci/ship.py llada-tiny adapters results/demo
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
-from entropy_valley import files, machine, shipped
+from entropy_valley import files, machine
 from entropy_valley.experiment.demo.pretraining import PretrainingJob, first_losses
 from entropy_valley.model import checkpoint
+from entropy_valley.shipped import ADAPTER, MODELS, Shipped
 
 LOSSES = 5  # steps whose losses are kept: tests/demo/test_shipped.py computes them again
 
 
-def ship_checkpoint(folder: Path) -> None:
+def ship_checkpoint(model: Shipped, folder: Path) -> None:
     """Copy a checkpoint, its weights in bfloat16, and write down where it comes from."""
-    shutil.rmtree(shipped.LLADA_TINY, ignore_errors=True)
-    shutil.copytree(folder, shipped.CHECKPOINT, ignore=shutil.ignore_patterns("*.safetensors", ".*", "*.made.json"))
+    shutil.rmtree(model.folder, ignore_errors=True)
+    shutil.copytree(folder, model.checkpoint, ignore=shutil.ignore_patterns("*.safetensors", ".*", "*.made.json"))
     (weights,) = folder.glob("*.safetensors")
     narrow = {name: tensor.to(torch.bfloat16) for name, tensor in load_file(weights).items()}
-    checkpoint.write_tensors(narrow, shipped.CHECKPOINT / weights.name)
+    checkpoint.write_tensors(narrow, model.checkpoint / weights.name)
     corpora = folder.parents[2] / "corpus"
     spec = checkpoint.read_origin(folder)["spec"]
     paths = {split: {name: corpora / name / f"{split}.jsonl" for name in spec["prompts"]} for split in ("train", "dev")}
@@ -37,19 +38,20 @@ def ship_checkpoint(folder: Path) -> None:
         "command": "make ship",
         "commit": commit,
         "machine": machine.description(),
-        "digest": checkpoint.checkpoint_digest(shipped.CHECKPOINT),
+        "digest": checkpoint.checkpoint_digest(model.checkpoint),
         "first_losses": first_losses(job, LOSSES),
     }
-    files.write_json(shipped.ORIGIN, origin)
+    files.write_json(model.folder / "origin.json", origin)
 
 
-def ship_adapters(results: Path) -> None:
+def ship_adapters(model: Shipped, results: Path) -> None:
     """Copy the adapter of seed 1 for each direction."""
     for adapter in sorted(results.glob("*/llada-tiny/seed1/adapter")):
-        target = shipped.LLADA_TINY / f"{shipped.ADAPTER}{adapter.parents[2].name}"
+        target = model.folder / f"{ADAPTER}{adapter.parents[2].name}"
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(adapter, target, ignore=shutil.ignore_patterns(".*", "*.made.json"))
 
 
 if __name__ == "__main__":
-    {"checkpoint": ship_checkpoint, "adapters": ship_adapters}[sys.argv[1]](Path(sys.argv[2]))
+    name, part, folder = sys.argv[1:]
+    {"checkpoint": ship_checkpoint, "adapters": ship_adapters}[part](MODELS[name], Path(folder))

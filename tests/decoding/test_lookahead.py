@@ -11,7 +11,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from entropy_valley import shipped
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import Canvas, Queue, Reuse
 from entropy_valley.decoding.engine import Engine
@@ -23,6 +22,7 @@ from entropy_valley.lengths import make_method
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.load import load_backbone
 from entropy_valley.model.prompt import PREFIX, Prompt
+from entropy_valley.shipped import GRAMMAR
 from entropy_valley.translation.translator import Translator
 
 STEPWISE = {"sig": "stepwise_kl"}
@@ -111,7 +111,7 @@ def test_a_padded_pass_without_memory_ends_with_an_error(backbone, monkeypatch):
 
 def test_one_sentence_takes_half_the_passes_in_turn():
     """The model of the demo, EV's probes included: a count, which no machine's speed moves."""
-    backbone = load_backbone(shipped.CHECKPOINT, "llada", adapter=shipped.adapter("en-de"))
+    backbone = load_backbone(GRAMMAR.checkpoint, "llada", adapter=GRAMMAR.adapter("en-de"))
     prompt, method = Prompt("German: {src}\n", backbone.tokenizer), make_method("ev", {"ratios": [0.83, 1, 1.17]})
     sources = [words.en for words in itertools.islice(grammar.stream(5), 20)]
     texts, passes, tokens = [], [], []

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, results, shipped
+from entropy_valley import files, results
 from entropy_valley.data import build
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import Experiment, base_files, params, paths
@@ -18,6 +18,7 @@ from entropy_valley.experiment.config.load import load_merged, merge
 from entropy_valley.experiment.config.matrix import Cell, sets_of, single_name
 from entropy_valley.experiment.demo.grammar import SOURCES
 from entropy_valley.experiment.tables import live
+from entropy_valley.shipped import GRAMMAR
 from entropy_valley.translation import translations
 from entropy_valley.translation.job import Execution
 
@@ -45,8 +46,8 @@ def write(experiment: Experiment) -> Path:
         testset = f"{experiment.results}/corpus/{cells[0].direction}/test/{cells[0].testset}.jsonl"
         files.write_jsonl(testset, build.testset(json.loads(params.testset(experiment, direction, "grammar")), SOURCES))
         adapter = Path(paths.adapter_folder(experiment, run))
-        shutil.copytree(shipped.adapter(direction), adapter)
-        execution = Execution(shipped.CHECKPOINT, adapter, corpus)
+        shutil.copytree(GRAMMAR.adapter(direction), adapter)
+        execution = Execution(GRAMMAR.checkpoint, adapter, corpus)
         for name in ("matrix", single_name(cells[-1])):
             one = sets_of(experiment).named(run, name)
             spec = json.loads(params.translation(experiment, one))

@@ -63,7 +63,7 @@ TEXTS = [
 def test_its_tokenizer_is_the_checkpoints(by_node):
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(live_run.shipped.CHECKPOINT / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(live_run.GRAMMAR.checkpoint / "tokenizer.json"))
     tokenizer.encode_special_tokens = True
     for text, answer in zip(TEXTS, by_node([{"text": text} for text in TEXTS]), strict=True):
         assert answer == {"tokens": tokenizer.encode(text, add_special_tokens=False).ids, "text": text}

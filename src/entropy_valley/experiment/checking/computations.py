@@ -102,7 +102,9 @@ def finetuning(
     corpus = folder / "train.jsonl"
     files.write_jsonl(corpus, sentences(2 * batch))
     out, work, logs = (folder / name for name in ("adapter", "work", "logs"))
-    return Finetuning(spec, corpus, shipped.CHECKPOINT, out, work, logs, 1, processes, micro_tokens=256, device=device)
+    return Finetuning(
+        spec, corpus, shipped.GRAMMAR.checkpoint, out, work, logs, 1, processes, micro_tokens=256, device=device
+    )
 
 
 def train(job: Finetuning, minutes: float, until: Path | None = None) -> None:

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tqdm import tqdm
 
-from entropy_valley import files, hub, shipped
+from entropy_valley import files, hub
 from entropy_valley.decoding.canvas import CachePolicy
 from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.experiment.cli import configs
 from entropy_valley.experiment.cli.commands import FILE_FIRST
 from entropy_valley.experiment.config import Experiment, params, paths
-from entropy_valley.experiment.config.load import DEMO, INSTALLED, RELEASED
+from entropy_valley.experiment.config.load import INSTALLED, RELEASED
 from entropy_valley.experiment.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.experiment.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.experiment.config.schema import UserMethod
@@ -32,6 +32,7 @@ from entropy_valley.lengths.base import declared
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
+from entropy_valley.shipped import HUMAN
 from entropy_valley.texts import checked_sentence, decoded
 from entropy_valley.translation.job import PAIRS
 from entropy_valley.translation.translations import OF_SET
@@ -49,7 +50,7 @@ Line = tuple[int, str]  # its number, from 1, and its text
 def translate(arguments: argparse.Namespace) -> None:
     if arguments.file and not arguments.file.is_file():
         raise files.not_there(arguments.file)
-    below = [name for name, given in ((RELEASED, arguments.released), (DEMO, arguments.tiny)) if given]
+    below = [name for name, given in ((RELEASED, arguments.released), (HUMAN.config, arguments.tiny)) if given]
     experiment = configs.experiment([*(configs.root() / name for name in below), *arguments.configfile], reports=False)
     chosen = Chosen.of(experiment, arguments)
     translators = chosen.load(arguments.device or experiment.device, arguments.threads)
@@ -154,7 +155,7 @@ class Chosen:
         if given.adapter and not (given.adapter / adapters.SETTINGS).is_file():  # before anything is downloaded
             problem = f"{given.adapter}: there is no {adapters.SETTINGS}"
             raise InputError("--adapter", problem, "Give the folder of an adapter in PEFT's format.")
-        if configfiles := [*([DEMO] if given.tiny else []), *given.configfile]:
+        if configfiles := [*([HUMAN.config] if given.tiny else []), *given.configfile]:
             make += f" --configfile {' '.join(configfiles)}"
         order, steps = given.order or experiment.tables.order, given.steps or experiment.tables.steps
         if needs_anchors(experiment, order):
@@ -231,7 +232,7 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
     if given.released:
         _require_known("--released", direction, {name for some in experiment.released.values() for name in some})
     if given.tiny and not given.adapter:
-        shipped.adapter(direction)  # raises where there is none
+        HUMAN.adapter(direction)  # raises where there is none
     _require_known("--direction", direction, experiment.directions)
     _require_known("--backbone", backbone, experiment.backbones)
     if find_family(experiment.backbones[backbone].family).causal:
@@ -256,7 +257,7 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
     LLaDA-tiny's come with this package.
     """
     if given.tiny:
-        return shipped.CHECKPOINT, given.adapter or shipped.adapter(run.direction)
+        return HUMAN.checkpoint, given.adapter or HUMAN.adapter(run.direction)
     backbone = Path(paths.backbone_folder(experiment, run.backbone, run.seed))
     own = paths.adapter_folder(experiment, run)
     adapter: Path | None = given.adapter or (Path(own) if own else None)

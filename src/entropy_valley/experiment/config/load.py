@@ -28,7 +28,7 @@ BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over t
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
 # A copy of the repository's config files, or links to them.
 INSTALLED = Path(str(resources.files("entropy_valley"))) / "defaults"
-RELEASED, DEMO = "config/released.yaml", "config/demo.yaml"
+RELEASED = "config/released.yaml"
 _CORRECT = "Correct this line."
 SUFFIXES = (".yaml", ".yml", ".json")
 ELSEWHERE = "Where another config file has a backbone, name this file, as `extends: config/demo.yaml`. "

@@ -189,7 +189,7 @@ def hub(experiment: Experiment, backbone: str) -> str:
     section = experiment.backbones[backbone]
     own = {"backbone": backbone, "family": section.family}
     if section.pretrained:
-        return _slice(**own, digest=shipped.origin()["digest"])
+        return _slice(**own, digest=shipped.MODELS[section.pretrained].origin["digest"])
     if section.hub is None:
         return _slice(**own)
     repository, released = section.hub.repository, find_family(section.family).release(section.hub.repository)

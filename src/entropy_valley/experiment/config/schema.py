@@ -363,7 +363,7 @@ class BackboneSection(Section):
     hub: Hub | None = None
     folder: Runtime[str | None] = Field(None, description="a local copy of the checkpoint")
     pretraining: Pretraining | None = None
-    pretrained: Literal["llada-tiny"] | None = Field(
+    pretrained: Literal["llada-tiny", "llada-tiny-human"] | None = Field(
         None, description="a checkpoint that comes with this package, made by its `pretraining`; null: make it here"
     )
     variant_of: Annotated[Name | None, Refers("backbones")] = Field(
@@ -399,7 +399,7 @@ class BackboneSection(Section):
     @property
     def own_folder(self) -> str | None:
         """The folder of a checkpoint that is neither downloaded nor made here."""
-        return str(shipped.CHECKPOINT) if self.pretrained else self.folder
+        return str(shipped.MODELS[self.pretrained].checkpoint) if self.pretrained else self.folder
 
 
 class AdapterSection(Section):

@@ -168,8 +168,8 @@ class Folder:
         checkpoint = adapter = None
         for path, digest in record.inputs.items():
             here = self.root / path.removeprefix(former) if path.startswith(former) else Path(path)
-            # LLaDA-tiny's checkpoint is wherever this package is installed.
-            here = shipped.CHECKPOINT if digest == shipped.origin()["digest"] else here
+            # The checkpoint of a tiny model is wherever this package is installed.
+            here = next((one.checkpoint for one in shipped.MODELS.values() if one.origin["digest"] == digest), here)
             if (here / "config.json").is_file():
                 checkpoint = here
             elif (here / "adapter_config.json").is_file():
