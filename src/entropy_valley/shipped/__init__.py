@@ -1,4 +1,4 @@
-"""The tiny models that come with this package: each a checkpoint that is pre-trained, and an adapter for each direction.
+"""The tiny models that come with this package: each a pre-trained checkpoint, and an adapter for each direction.
 
 ``llada-tiny-human`` was trained on sentences that people wrote, ``llada-tiny`` on those of the demo's grammar.
 `.ci/ship.py` makes their files. ``origin.json`` says by which command, from which commit and on which CPU, and has the

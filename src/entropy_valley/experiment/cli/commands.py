@@ -93,7 +93,7 @@ def _add_translate(commands: Any) -> None:
     released = "with the adapter of the paper's authors for this direction (config/released.yaml), in any folder"
     direction.add_argument("--released", metavar="DIRECTION", help=released)
     tiny = (
-        "with LLaDA-tiny, which comes with this package and knows short sentences (en-de, en-zh, zh-en), in any folder"
+        "with LLaDA-tiny, which comes with this package, for short sentences (en-de, en-zh, zh-en), in any folder"
     )
     direction.add_argument("--tiny", metavar="DIRECTION", help=tiny)
     option("--yes", action="store_true", help="agree to downloads of 1 GB and more")
