@@ -92,6 +92,7 @@ ship: install
 	python .ci/ship.py llada-tiny-human checkpoint results/human/backbones/llada-tiny/seed1
 	snakemake --cores 2 --configfile config/human.yaml -- $(call ADAPTERS,human)
 	python .ci/ship.py llada-tiny-human adapters results/human
+	python .ci/ship.py llada-tiny-human page docs/translate.md
 
 define SHOW_DEMO
 entropy-valley show results/$(1)/tables/main.csv && \

@@ -2,6 +2,7 @@
 
 python .ci/ship.py llada-tiny checkpoint results/findings/backbones/llada-tiny/seed1
 python .ci/ship.py llada-tiny adapters results/demo
+python .ci/ship.py llada-tiny-human page docs/translate.md    # its translations of a newcomer's sentences, as they come
 """
 
 from __future__ import annotations
@@ -9,22 +10,25 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
 
-from entropy_valley import files, machine
+from entropy_valley import Translator, files, machine, shipped
 from entropy_valley.experiment.demo.pretraining import PretrainingJob, first_losses
 from entropy_valley.model import checkpoint
 from entropy_valley.shipped import ADAPTER, MODELS, Shipped
 
+NEWCOMER = Path(shipped.__file__).with_name("newcomer.txt")  # written before a model had seen them
+NEWCOMER_HEAD = "| English | German | Chinese |\n|---|---|---|\n"
 LOSSES = 5  # steps whose losses are kept: tests/demo/test_shipped.py computes them again
 
 
 def ship_checkpoint(model: Shipped, folder: Path) -> None:
     """Copy a checkpoint, its weights in bfloat16, and write down where it comes from."""
-    shutil.rmtree(model.folder, ignore_errors=True)
+    shutil.rmtree(model.checkpoint, ignore_errors=True)
     shutil.copytree(folder, model.checkpoint, ignore=shutil.ignore_patterns("*.safetensors", ".*", "*.made.json"))
     (weights,) = folder.glob("*.safetensors")
     narrow = {name: tensor.to(torch.bfloat16) for name, tensor in load_file(weights).items()}
@@ -52,6 +56,22 @@ def ship_adapters(model: Shipped, results: Path) -> None:
         shutil.copytree(adapter, target, ignore=shutil.ignore_patterns(".*", "*.made.json"))
 
 
+def newcomer_table(model: Shipped, sentences: Sequence[str]) -> list[str]:
+    """The lines of the table of :data:`NEWCOMER`, below its head."""
+    german, chinese = (Translator.load(**model.arguments(name)).translate(sentences) for name in ("en-de", "en-zh"))
+    rows = zip(sentences, german, chinese, strict=True)
+    return [f"| {source} | {first.text} | {second.text} |" for source, first, second in rows]
+
+
+def write_page(model: Shipped, page: Path) -> None:
+    """Put the table of translations into a page, below its head."""
+    before, head, behind = page.read_text(encoding="utf-8").partition(NEWCOMER_HEAD)
+    _, gap, rest = behind.partition("\n\n")
+    sentences = NEWCOMER.read_text(encoding="utf-8").splitlines()
+    page.write_text(before + head + "\n".join(newcomer_table(model, sentences)) + gap + rest, encoding="utf-8")
+
+
 if __name__ == "__main__":
-    name, part, folder = sys.argv[1:]
-    {"checkpoint": ship_checkpoint, "adapters": ship_adapters}[part](MODELS[name], Path(folder))
+    name, part, path = sys.argv[1:]
+    parts = {"checkpoint": ship_checkpoint, "adapters": ship_adapters, "page": write_page}
+    parts[part](MODELS[name], Path(path))
