@@ -52,6 +52,7 @@ def translators(direction):
     experiment = load_files([*base_files(), HUMAN.config])
     ev = Translator.load(**HUMAN.arguments(direction))
     settings = {label: method_settings(experiment, name, direction) for label, name in METHODS.items()}
+    assert settings["Ratio"]["ratios"] == HUMAN.ratios[direction][2]  # where the page takes it from
     return {
         label: dataclasses.replace(ev, method=make_method(settings[label].get("method", name), settings[label]))
         for label, name in METHODS.items()
