@@ -16,12 +16,11 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
-from entropy_valley import Translator, files, machine, shipped
+from entropy_valley import Translator, files, machine
 from entropy_valley.experiment.demo.pretraining import PretrainingJob, first_losses
 from entropy_valley.model import checkpoint
-from entropy_valley.shipped import ADAPTER, MODELS, Shipped
+from entropy_valley.shipped import ADAPTER, MODELS, Shipped, newcomer_sentences
 
-NEWCOMER = Path(shipped.__file__).with_name("newcomer.txt")  # written before a model had seen them
 NEWCOMER_HEAD = "| English | German | Chinese |\n|---|---|---|\n"
 LOSSES = 5  # steps whose losses are kept: tests/demo/test_shipped.py computes them again
 
@@ -57,7 +56,7 @@ def ship_adapters(model: Shipped, results: Path) -> None:
 
 
 def newcomer_table(model: Shipped, sentences: Sequence[str]) -> list[str]:
-    """The lines of the table of :data:`NEWCOMER`, below its head."""
+    """The lines of the table of a newcomer's sentences, below its head."""
     german, chinese = (Translator.load(**model.arguments(name)).translate(sentences) for name in ("en-de", "en-zh"))
     rows = zip(sentences, german, chinese, strict=True)
     return [f"| {source} | {first.text} | {second.text} |" for source, first, second in rows]
@@ -67,8 +66,8 @@ def write_page(model: Shipped, page: Path) -> None:
     """Put the table of translations into a page, below its head."""
     before, head, behind = page.read_text(encoding="utf-8").partition(NEWCOMER_HEAD)
     _, gap, rest = behind.partition("\n\n")
-    sentences = NEWCOMER.read_text(encoding="utf-8").splitlines()
-    page.write_text(before + head + "\n".join(newcomer_table(model, sentences)) + gap + rest, encoding="utf-8")
+    table = "\n".join(newcomer_table(model, newcomer_sentences("en")))
+    page.write_text(before + head + table + gap + rest, encoding="utf-8")
 
 
 if __name__ == "__main__":

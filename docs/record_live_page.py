@@ -1,6 +1,6 @@
 """Record README's picture: the live page while it translates one sentence, as an animated PNG.
 
-It needs Chromium and `pip install playwright`. After `make demo`:
+It needs Chromium and `pip install playwright`. After `snakemake --workflow-profile demo live`:
 
 python docs/record_live_page.py results/demo/live.html docs/images/live.png
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-DIRECTION, SENTENCE = "en-de", "Please throw away a long contract in London."
+DIRECTION, SENTENCE = "en-de", "Good morning, did you sleep well?"
 FIRST, STEP, LAST = 2000, 600, 4000  # milliseconds of the first picture, of each step, of the last
 # The explanations are for those who use the page.
 STYLE = """
@@ -26,7 +26,7 @@ main { padding: 0.5rem }
 
 
 def record(page: Path, out: Path) -> None:
-    """Write the recording of a live page, which must be of the demo."""
+    """Write the recording of a live page."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         tab = browser.new_page(viewport={"width": 1120, "height": 800}, color_scheme="light", reduced_motion="reduce")
@@ -35,7 +35,7 @@ def record(page: Path, out: Path) -> None:
         tab.evaluate("direction => { document.getElementById('direction').value = direction }", DIRECTION)
         tab.fill("#source", SENTENCE)
         tab.evaluate("translate(); document.activeElement.blur()")
-        tab.wait_for_function("document.getElementById('step').max > 0 && shown.runs.size === shown.choices.length")
+        tab.wait_for_function("shown.done")
         pictures = [picture(tab, step) for step in range(int(tab.get_attribute("#step", "max")) + 1)]
         browser.close()
     first, *others = pictures

@@ -1,29 +1,34 @@
-"""The live page: its decoder in JavaScript against the workflow's, by node; and the page in a browser."""
+"""The live page: its decoder in JavaScript against Translator, by node; and the page in a browser."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import json
 import os
 import shutil
+import subprocess
+from pathlib import Path
 
-import live_run
 import pytest
 from browsing import cut_off, opening
 
-from entropy_valley.errors import InputError
+from entropy_valley import Translator, make_method
+from entropy_valley.experiment.config import base_files, load_files
+from entropy_valley.experiment.config.methods import method_settings
 from entropy_valley.experiment.tables import live
+from entropy_valley.shipped import HUMAN, newcomer_sentences
 
-SENTENCES = 200 if os.environ.get("ENTROPY_VALLEY_NIGHTLY") else 3
-ROUNDING = {"ev": 1e-4, "ev_fit": 2e-3}  # nats: 32-bit sums against 64-bit ones; EV fit multiplies them by its weights
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return live_run.demo(tmp_path_factory.mktemp("live") / "results", SENTENCES)
+SCRIPT = Path(__file__).with_name("translate_by_page.js")
+SENTENCES = None if os.environ.get("ENTROPY_VALLEY_NIGHTLY") else 3  # of each direction; None: all
+METHODS = {"Ratio": "ratio", "Ratio + EOS": "ratio_eos", "EV": "ev"}  # from top to bottom, and their names in configs
 
 
 @pytest.fixture(scope="module")
-def page(run):
-    return live_run.write(run)
+def page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("live") / live.NAME
+    live.write(path)
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -31,24 +36,42 @@ def by_node(page):
     """What the page's code says to requests."""
     if not shutil.which("node"):
         pytest.skip("no node on this machine")
-    return lambda requests: live_run.answers(page, requests)
+
+    def answers(requests):
+        lines = "\n".join(json.dumps(request) for request in requests)
+        done = subprocess.run(["node", SCRIPT, page], input=lines, capture_output=True, text=True, encoding="utf-8")
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.rstrip("\n").split("\n")]
+
+    return answers
 
 
-def test_its_canvases_and_texts_are_those_of_the_workflow(run, by_node):
-    for direction, cells in live.cells(run).items():
-        expected = {cell.method: live_run.translated(run, cell) for cell in cells}
-        sources = list(expected["ev"])
-        assert len(sources) == SENTENCES
-        requests = [{"direction": direction, "source": source} for source in sources]
-        for source, answer in zip(sources, by_node(requests), strict=True):
-            assert [choice["method"] for choice in answer["choices"]] == list(live.METHODS)
-            for choice, translated in zip(answer["choices"], answer["texts"], strict=True):
-                row = expected[choice["method"]][source]
-                canvas = row["canvas"]
-                assert (choice["length"], choice["candidates"]) == (canvas["length"], canvas["candidates"]), row
-                rounding = ROUNDING.get(choice["method"])
-                assert choice["scores"] == pytest.approx(canvas["scores"], abs=rounding), row
-                assert (translated["tokens"], translated["text"]) == (row["tokens"], row["hypothesis"]), row
+@functools.cache
+def translators(direction):
+    """A translator for each method of the page, with the settings of the model's config."""
+    experiment = load_files([*base_files(), HUMAN.config])
+    ev = Translator.load(**HUMAN.arguments(direction))
+    settings = {label: method_settings(experiment, name, direction) for label, name in METHODS.items()}
+    assert settings["Ratio"]["ratios"] == HUMAN.ratios[direction][2]  # where the page takes it from
+    return {
+        label: dataclasses.replace(ev, method=make_method(settings[label].get("method", name), settings[label]))
+        for label, name in METHODS.items()
+    }
+
+
+@pytest.mark.parametrize("direction", HUMAN.ratios)
+def test_its_canvases_and_texts_are_those_of_the_library(direction, by_node):
+    sources = newcomer_sentences(direction[:2])[:SENTENCES]
+    answers = by_node([{"direction": direction, "source": source} for source in sources])
+    expected = {label: one.translate(sources) for label, one in translators(direction).items()}
+    for number, answer in enumerate(answers):
+        by_method = {label: translations[number] for label, translations in expected.items()}
+        assert answer["texts"] == {label: one.text for label, one in by_method.items()}, sources[number]
+        lengths = {choice["method"]: choice["length"] for choice in answer["choices"]}
+        assert lengths == {label: one.canvas for label, one in by_method.items()}, sources[number]
+        # 32-bit sums against 64-bit ones.
+        means = {probe["length"]: probe["mean"] for probe in answer["probes"]}
+        assert means == pytest.approx(by_method["EV"].scores, abs=1e-4), sources[number]
 
 
 TEXTS = [
@@ -63,38 +86,16 @@ TEXTS = [
 def test_its_tokenizer_is_the_checkpoints(by_node):
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(live_run.GRAMMAR.checkpoint / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(HUMAN.checkpoint / "tokenizer.json"))
     tokenizer.encode_special_tokens = True
     for text, answer in zip(TEXTS, by_node([{"text": text} for text in TEXTS]), strict=True):
         assert answer == {"tokens": tokenizer.encode(text, add_special_tokens=False).ids, "text": text}
 
 
-@pytest.mark.parametrize(
-    ("lengths", "worth"),
-    [
-        ({}, True),
-        ({"ev": 5, "ev_fit": 5}, False),  # at the edge of EV's grid
-        ({"ev_fit": 9}, False),  # a length beside the grid is better by EV fit
-        ({"ratio": 6}, False),
-        ({"ratio_eos": 6}, False),
-    ],
-)
-def test_the_first_sentence_shows_what_ev_does(lengths, worth):
-    lengths = {"ratio": 4, "ratio_eos": 5, "ev": 6, "ev_fit": 6, **lengths}
-    canvases = {method: {"length": length, "candidates": [5, 6, 8]} for method, length in lengths.items()}
-    assert live.worth_seeing(canvases) is worth
-
-
 def test_it_holds_the_model_and_is_small(page):
     text = page.read_text(encoding="utf-8")
-    assert len(text.encode()) < 4e6 and "http:" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert len(text.encode()) < 14e6 and "http:" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "https:" not in text
-
-
-def test_a_config_whose_model_is_too_large_for_a_page_is_refused(run):
-    large = run.model_copy(update={"tables": run.tables.model_copy(update={"backbone": "llada-8b"})})
-    with pytest.raises(InputError, match="LLaDA-8B-Base is not a tiny model"):
-        live.inputs(large)
 
 
 @pytest.fixture
@@ -117,45 +118,45 @@ def shown(tab):
             canvas.locator(".text:not(.waiting) bdi").all_text_contents() or [""],
             canvas.locator(".masked").count(),
         )
-        for canvas in tab.locator("[data-method]:not([data-method=''])").all()
+        for canvas in tab.locator("[data-method]").all()
     }
 
 
-def test_it_shows_every_step_of_what_the_workflow_has(run, tab):
-    cells = live.cells(run)["en-zh"]
-    rows = {cell.method: live_run.translated(run, cell)[tab.input_value("#source")] for cell in cells}
+def test_it_shows_every_step_of_what_the_library_has(tab):
+    source = tab.input_value("#source")
+    expected = {label: one.translate([source])[0] for label, one in translators("en-de").items()}
     assert tab.input_value("#step") == tab.get_attribute("#step", "max")
     tab.focus("#step")
     tab.keyboard.press("Home")
-    assert shown(tab) == {method: ([""], row["length"]) for method, row in rows.items()}
+    assert shown(tab) == {label: ([""], one.canvas) for label, one in expected.items()}
     tab.keyboard.press("ArrowRight")
-    assert shown(tab) == {method: ([""], row["length"] - 1) for method, row in rows.items()}
+    assert shown(tab) == {label: ([""], one.canvas - 1) for label, one in expected.items()}
     tab.keyboard.press("End")
-    assert shown(tab) == {method: ([row["hypothesis"]], 0) for method, row in rows.items()}
+    assert shown(tab) == {label: ([one.text or "(no text)"], 0) for label, one in expected.items()}
+    lengths = tab.locator(".probe:not(.head) .length").all_text_contents()
+    assert [int(text.split()[0]) for text in lengths] == list(expected["EV"].scores)
     chosen = tab.locator(".chosen .length").all_text_contents()
-    lengths = sorted({rows[method]["length"] for method in ("ev", "ev_fit")})
-    assert [int(text.split()[0]) for text in chosen] == lengths
-    outside = {int(text.split()[0]) for text in tab.locator(".outside .length").all_text_contents()}
-    assert outside.isdisjoint({*rows["ev"]["canvas"]["candidates"], *lengths})
-    assert outside | {*lengths} >= {*rows["ev_fit"]["canvas"]["candidates"]} - {*rows["ev"]["canvas"]["candidates"]}
+    assert [int(text.split()[0]) for text in chosen] == [expected["EV"].canvas]
     tab.click("#play")
     tab.wait_for_function("document.getElementById('play').textContent === 'Play'")
     assert tab.input_value("#step") == tab.get_attribute("#step", "max")
 
 
 def test_a_text_of_ones_own_and_what_it_cannot_translate(tab):
-    assert tab.locator("#canvases h3", has_text="Reference").count() == 1
-    tab.fill("#source", "Delete the message.")
+    own = "Where is my book?"
+    tab.fill("#source", own)
     tab.keyboard.press("Enter")
-    tab.wait_for_function("!document.getElementById('canvases').textContent.includes('Reference')")
+    tab.wait_for_function("!document.getElementById('status').textContent.includes('source tokens')")
     wait(tab)
-    assert tab.input_value("#sentence") == "" and "删除消息。" in tab.text_content("[data-method=ev_fit]")
-    for text, error in (("", "Write a text"), ("word " * 300, "too many for this model")):
+    expected = translators("en-de")["EV"].translate([own])[0].text
+    assert tab.input_value("#sentence") == "" and tab.text_content("[data-method=EV] bdi") == expected
+    for text, error in (("", "Write a text"), ("word " * 1200, "too many for this model")):
         tab.fill("#source", text)
         tab.click("button[type=submit]")
         tab.locator("#status.error", has_text=error).wait_for()
     tab.select_option("#direction", "zh-en")
-    assert tab.get_attribute("#source", "lang") == "zh" and "。" in wait(tab).input_value("#source")
+    assert tab.get_attribute("#source", "lang") == "zh"
+    assert wait(tab).input_value("#source") == newcomer_sentences("zh")[0]
 
 
 def test_it_can_be_used_by_keyboard_on_a_phone_and_in_the_dark(browser, page):

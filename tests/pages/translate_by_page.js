@@ -1,7 +1,7 @@
 // Answers requests by the code and the data of a live page, without a browser: node translate_by_page.js live.html
 //
-// Each line of the input is a request in JSON, and each line of the output its answer: of `{ direction, source }` all that
-// the page's worker says of it, of `{ text }` its tokens, and the text that these are.
+// Each line of the input is a request in JSON, and each line of the output its answer: of `{ direction, source }` what the
+// page's worker says of the lengths, and `texts` by method; of `{ text }` its tokens, and the text that these are.
 "use strict";
 const fs = require("node:fs");
 const vm = require("node:vm");
@@ -11,15 +11,18 @@ const script = (id) => page.match(new RegExp(`id="${id}">(.*?)</script>`, "s"))[
 const data = JSON.parse(script("data"));
 const { load, translation } = vm.runInThisContext(`(() => { ${script("worker")}; return { load, translation }; })()`);
 
-load(data.files).then((loaded) => {
+(async () => {
+  const { tokenizer, model } = await load(data);
   for (const line of fs.readFileSync(0, "utf8").trim().split("\n")) {
     const { direction, source, text } = JSON.parse(line);
     if (text !== undefined) {
-      const tokens = loaded.tokenizer.encode(text);
-      console.log(JSON.stringify({ tokens, text: loaded.tokenizer.decode(tokens) }));
+      const tokens = tokenizer.encode(text);
+      console.log(JSON.stringify({ tokens, text: tokenizer.decode(tokens) }));
     } else {
-      const [lengths, ...texts] = translation(loaded, direction, source);
+      const [lengths, ...steps] = translation(tokenizer, await model(direction), source);
+      const ends = steps.flatMap(({ frames }) => frames.filter((frame) => frame.text !== undefined));
+      const texts = Object.fromEntries(ends.map(({ method, text }) => [method, text]));
       console.log(JSON.stringify({ ...lengths, texts }));
     }
   }
-});
+})();

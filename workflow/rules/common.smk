@@ -10,6 +10,7 @@
 # is.
 
 
+from entropy_valley import files
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.config import params, paths, schema
@@ -260,11 +261,6 @@ def captioned(folder):
 def page_inputs(wildcards):
     """What the page of a test set's sentences reads. Ends the run for one that the config does not have."""
     return pages.inputs(EXPERIMENT, (wildcards.direction, wildcards.testset))
-
-
-def live_inputs(wildcards):
-    """What the live page reads. Ends the run for a config whose main backbone is too large for a page."""
-    return live.inputs(EXPERIMENT)
 
 
 # Human evaluation.

@@ -75,6 +75,11 @@ HUMAN = Shipped(
 MODELS = {model.name: model for model in (GRAMMAR, HUMAN)}
 
 
+def newcomer_sentences(language: str) -> list[str]:
+    """Sentences of a language, ``en`` or ``zh``, such as a newcomer types: written before a model had seen them."""
+    return (Path(__file__).parent / f"newcomer.{language}.txt").read_text(encoding="utf-8").splitlines()
+
+
 def tiny(direction: str) -> dict[str, Any]:
     """LLaDA-tiny as arguments of ``Translator.load`` for a direction: ``en-de``, ``en-zh`` or ``zh-en``.
 

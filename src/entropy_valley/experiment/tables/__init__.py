@@ -144,7 +144,7 @@ def make(experiment: Experiment, outputs: Sequence[str], inputs: Iterable[str]) 
     out = Path(outputs[0])
     # The names of tables and figures are those of the registry, so the others come first.
     if out.name == live.NAME:
-        live.write(experiment, outputs[0], inputs)
+        live.write(outputs[0])
     elif out.name == f"{document.NAME}.tex":
         document.write(experiment, configured(experiment), out)
     elif out.parent.name == "pages":

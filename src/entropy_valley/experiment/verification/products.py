@@ -89,7 +89,7 @@ def _products(folder: Folder, experiment: Experiment) -> Iterator[tuple[str, lis
         if (root / page).exists():
             yield page, [page], pages.inputs(experiment, place)
     if (root / live.NAME).exists():
-        yield live.NAME, [live.NAME], live.inputs(experiment)
+        yield live.NAME, [live.NAME], []
     if (root / DOCUMENT).exists():
         yield DOCUMENT, [DOCUMENT], []
 

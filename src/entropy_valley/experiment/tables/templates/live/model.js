@@ -23,11 +23,13 @@ function readSafetensors(bytes) {
 }
 
 function numbers(bytes, type) {
-  if (type === "F32") return Float64Array.from(new Float32Array(bytes.buffer));
+  if (type === "F32") return new Float64Array(new Float32Array(bytes.buffer));
   if (type !== "BF16") throw new Error(`weights of type ${type}: this page reads F32 and BF16`);
   // bfloat16 is the upper half of a float32.
   const halves = new Uint16Array(bytes.buffer);
-  return Float64Array.from(new Float32Array(Uint32Array.from(halves, (half) => half << 16).buffer));
+  const whole = new Uint32Array(halves.length);
+  for (let at = 0; at < halves.length; at++) whole[at] = halves[at] << 16;
+  return new Float64Array(new Float32Array(whole.buffer));
 }
 
 // LLaDA's names of the linear layers that adapters call by the names of transformers' Llama.
@@ -56,12 +58,13 @@ function withAdapter(base, adapter, scaling) {
 
 function sumWithProduct(weight, up, down, scaling) {
   const [rank, columns] = down.shape;
-  const sum = Float64Array.from(weight);
+  const sum = new Float64Array(weight);
   for (let row = 0; row < up.shape[0]; row++) {
-    for (let column = 0; column < columns; column++) {
-      let product = 0;
-      for (let one = 0; one < rank; one++) product += up.data[row * rank + one] * down.data[one * columns + column];
-      sum[row * columns + column] += scaling * product;
+    for (let one = 0; one < rank; one++) {
+      const factor = scaling * up.data[row * rank + one];
+      for (let column = 0; column < columns; column++) {
+        sum[row * columns + column] += factor * down.data[one * columns + column];
+      }
     }
   }
   return sum;
@@ -69,42 +72,39 @@ function sumWithProduct(weight, up, down, scaling) {
 
 // --- Parts of a layer. Rows of `width` numbers lie one behind the other in one array.
 
-/** Each row times the transpose of a weight of shape (outputs, inputs). */
+/** Each row times the transpose of a weight of shape (outputs, inputs). Two rows and four outputs, of which there are a
+ * multiple of four, grow at once: this takes half the time, as each number that is read is used more than once. */
 function linear(rows, weight) {
   const [outputs, inputs] = weight.shape;
-  const result = new Float64Array((rows.length / inputs) * outputs);
-  for (let start = 0, at = 0; start < rows.length; start += inputs, at += outputs) {
-    product(rows, start, weight.data, outputs, inputs, result, at);
+  const matrix = weight.data;
+  const count = rows.length / inputs;
+  const result = new Float64Array(count * outputs);
+  for (let output = 0; output < outputs; output += 4) {
+    const first = output * inputs;
+    const second = first + inputs;
+    const third = second + inputs;
+    const fourth = third + inputs;
+    for (let row = 0; row < count; row += 2) {
+      const one = row * inputs;
+      const other = Math.min(row + 1, count - 1) * inputs; // the last row of an odd number is computed twice
+      let [a, b, c, d, e, f, g, h] = [0, 0, 0, 0, 0, 0, 0, 0];
+      for (let input = 0; input < inputs; input++) {
+        const x = rows[one + input];
+        const y = rows[other + input];
+        a += x * matrix[first + input];
+        b += x * matrix[second + input];
+        c += x * matrix[third + input];
+        d += x * matrix[fourth + input];
+        e += y * matrix[first + input];
+        f += y * matrix[second + input];
+        g += y * matrix[third + input];
+        h += y * matrix[fourth + input];
+      }
+      result.set([a, b, c, d], row * outputs + output);
+      result.set([e, f, g, h], (other / inputs) * outputs + output);
+    }
   }
   return result;
-}
-
-/** One row of `linear`. Four sums grow at once: a processor does that faster than one after the other. */
-function product(rows, start, matrix, outputs, inputs, result, at) {
-  let output = 0;
-  for (; output + 3 < outputs; output += 4) {
-    const one = output * inputs;
-    const two = one + inputs;
-    const three = two + inputs;
-    const four = three + inputs;
-    let [first, second, third, fourth] = [0, 0, 0, 0];
-    for (let input = 0; input < inputs; input++) {
-      const value = rows[start + input];
-      first += value * matrix[one + input];
-      second += value * matrix[two + input];
-      third += value * matrix[three + input];
-      fourth += value * matrix[four + input];
-    }
-    result[at + output] = first;
-    result[at + output + 1] = second;
-    result[at + output + 2] = third;
-    result[at + output + 3] = fourth;
-  }
-  for (; output < outputs; output++) {
-    let sum = 0;
-    for (let input = 0; input < inputs; input++) sum += rows[start + input] * matrix[output * inputs + input];
-    result[at + output] = sum;
-  }
 }
 
 /** Each row over its root mean square, times the weight. */

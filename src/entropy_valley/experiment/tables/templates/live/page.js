@@ -7,11 +7,11 @@ const UNSURE = 2; // nats that have the last colour of the scale
 const PACE = 450; // milliseconds of a step while it plays
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-const directions = new Map(data.files.directions.map((direction) => [direction.name, direction]));
+const directions = new Map(data.directions.map((direction) => [direction.name, direction]));
 const languages = new Intl.DisplayNames(["en"], { type: "language" });
 
 let request = 0; // the number of the last one
-let shown = null; // what has come back of it: { direction, reference, probes, choices, runs, … }
+let shown = null; // what has come back of it: { direction, sourceTokens, probes, choices, runs, steps, done }
 let timer = null;
 
 function element(tag, { text, ...attributes } = {}, ...children) {
@@ -25,7 +25,7 @@ function element(tag, { text, ...attributes } = {}, ...children) {
 // --- What is translated.
 
 const worker = new Worker(URL.createObjectURL(new Blob([$("worker").textContent, "serve(self);"])));
-worker.postMessage({ files: data.files });
+worker.postMessage({ data });
 
 function fillForm() {
   for (const { name, source, target } of directions.values()) {
@@ -37,7 +37,7 @@ function fillForm() {
 function fillSentences() {
   const { source, sentences } = directions.get($("direction").value);
   const own = new Option("your own text", "");
-  $("sentence").replaceChildren(...sentences.map(([text], number) => new Option(text, number)), own);
+  $("sentence").replaceChildren(...sentences.map((text, number) => new Option(text, number)), own);
   $("sentence").lang = $("source").lang = source;
   takeSentence();
 }
@@ -45,7 +45,7 @@ function fillSentences() {
 function takeSentence() {
   const { sentences } = directions.get($("direction").value);
   const sentence = sentences[$("sentence").value];
-  if (sentence) $("source").value = sentence[0];
+  if (sentence) $("source").value = sentence;
   if (sentence) translate();
   else $("source").select();
 }
@@ -53,13 +53,13 @@ function takeSentence() {
 function translate() {
   const direction = directions.get($("direction").value);
   const source = $("source").value.trim();
-  const number = direction.sentences.findIndex(([text]) => text === source);
+  const number = direction.sentences.indexOf(source);
   $("sentence").value = number < 0 ? "" : number;
   if (!source) return say("Write a text to translate.", true);
   pause();
-  shown = { direction, reference: direction.sentences[number], runs: new Map() };
+  shown = { direction, runs: new Map(), steps: 0, done: false };
   request += 1;
-  worker.postMessage({ request, direction: direction.name, source, reference: shown.reference?.[1] });
+  worker.postMessage({ request, direction: direction.name, source });
   $("play").disabled = $("step").disabled = true;
   say("Computing …");
 }
@@ -72,17 +72,15 @@ worker.onmessage = ({ data: { request: answered, ...part } }) => {
     $("canvases").replaceChildren();
     return say(part.error, true);
   }
+  Object.assign(shown, part);
   if (part.probes) {
-    Object.assign(shown, part);
     drawProbes();
-  }
-  if (part.method) shown.runs.set(part.method, part);
-  if (part.done) {
     drawCanvases();
-    const slots = shown.choices.map(({ method, length }) => `${label(method)} ${length}`).join(", ");
+  }
+  if (part.frames) addStep(part.frames);
+  if (part.done) {
+    const slots = shown.choices.map(({ method, length }) => `${method} ${length}`).join(", ");
     say(`${shown.sourceTokens} source tokens. Slots: ${slots}.`);
-    if (still) show(last());
-    else play();
   }
 };
 worker.onerror = (event) => say(`The computation failed: ${event.message}`, true);
@@ -92,21 +90,13 @@ function say(text, isError = false) {
   $("status").className = isError ? "error" : "";
 }
 
-const label = (method) => shown.direction.methods.find(({ name }) => name === method).label;
-
-/** Slots of the reference with its EOS; undefined for a text of the user's own. */
-const referenceLength = () => shown.referenceTokens && shown.referenceTokens + 1;
-
 // --- The probes.
 
 function drawProbes() {
-  const { candidates } = shown.choices.find(({ method }) => method === "ev");
   const rows = shown.probes.map((probe) => {
-    const names = chosenBy(probe.length);
-    const kind = names.length ? "chosen" : candidates.includes(probe.length) ? "" : "outside";
-    const badges = names.map((text) => element("span", { class: "badge", text }));
-    if (probe.length === referenceLength())
-      badges.push(element("span", { class: "badge reference", text: "reference" }));
+    const names = shown.choices.filter(({ length }) => length === probe.length).map(({ method }) => method);
+    const kind = names.includes("EV") ? "chosen" : "";
+    const badges = names.map((text) => element("span", { class: `badge ${text === "EV" ? "" : "usual"}`, text }));
     const slots = element("span", { class: "unit", text: " slots " });
     return element(
       "div",
@@ -125,10 +115,6 @@ function drawProbes() {
   $("probes").style.setProperty("--slots", Math.max(...shown.probes.map((probe) => probe.length)));
   $("probes").replaceChildren(element("div", { role: "row", class: "probe head" }, ...head), ...rows, curve());
 }
-
-/** The printed names of the methods with probes that have taken a length. */
-const chosenBy = (length) =>
-  shown.choices.filter((one) => one.scores.length && one.length === length).map((one) => label(one.method));
 
 const shade = (entropy) => `--entropy: ${Math.min(1, (entropy ?? 0) / UNSURE).toFixed(3)}`;
 
@@ -150,7 +136,7 @@ function curve() {
     return made;
   };
   const means = shown.probes.map((probe) => probe.mean);
-  const ev = shown.choices.find(({ method }) => method === "ev");
+  const ev = shown.choices.find(({ method }) => method === "EV");
   const [low, high] = [Math.min(...means), Math.max(...means)];
   const x = means.map((mean) => `${10 + (80 * (mean - low)) / (high - low || 1)}%`);
   const y = means.map((_, row) => `${((row + 0.5) / means.length) * 100}%`);
@@ -159,9 +145,7 @@ function curve() {
     drawing.append(svg("line", { x1: x[row - 1], y1: y[row - 1], x2: x[row], y2: y[row] }));
   }
   shown.probes.forEach(({ length }, row) => {
-    // Lengths that EV does not probe are small.
-    const isCandidate = ev.candidates.includes(length);
-    const kind = length === ev.length ? { r: 7, class: "valley" } : { r: isCandidate ? 5 : 3 };
+    const kind = length === ev.length ? { r: 7, class: "valley" } : { r: 5 };
     drawing.append(svg("circle", { cx: x[row], cy: y[row], ...kind }));
   });
   drawing.style.setProperty("--rows", means.length);
@@ -170,62 +154,76 @@ function curve() {
 
 // --- The canvases, at a step.
 
-const last = () => Math.max(...[...shown.runs.values()].map((run) => run.entropies.length));
-
 function drawCanvases() {
   const canvases = shown.choices.map(({ method, length }) => {
-    const { words, text } = shown.runs.get(method);
-    const says = element("p", { class: "text", lang: shown.direction.target });
-    says.append(element("bdi", { text: text || "(no text)" }), " ");
-    if (text === shown.reference?.[1])
-      says.append(element("span", { class: "same", text: "the reference", lang: "en" }));
-    return canvas(label(method), `${length} slots`, method, words, says);
+    shown.runs.set(method, { words: Array(length), revealedAt: Array(length).fill(Infinity), entropies: [], text: null });
+    const title = element("h3", { text: method }, element("small", { text: `${length} slots` }));
+    const { target } = shown.direction;
+    const slots = Array.from({ length }, () => element("span", { lang: target }));
+    const row = element("div", { class: "tokens", "aria-hidden": "true" }, ...slots);
+    const text = element("p", { class: "text", lang: target }, element("bdi"));
+    return element("div", { class: "canvas", "data-method": method }, title, row, text);
   });
-  if (shown.reference) {
-    const says = element("p", { class: "text", lang: shown.direction.target, text: shown.reference[1] });
-    canvases.push(canvas("Reference", `${referenceLength()} slots with its EOS`, "", [], says));
-  }
   $("canvases").replaceChildren(...canvases);
-  $("play").disabled = $("step").disabled = false;
-  $("step").max = last();
   show(0);
 }
 
-function canvas(name, length, method, words, text) {
-  const title = element("h3", { text: name }, element("small", { text: length }));
-  const slots = words.map((word) =>
-    element("span", { text: word ?? "EOS", class: word === null ? "eos" : "", lang: shown.direction.target }),
-  );
-  const row = element("div", { class: "tokens", "aria-hidden": "true" }, ...slots);
-  return element("div", { class: "canvas", "data-method": method }, title, ...(method ? [row] : []), text);
+const canvasOf = (method) => $("canvases").querySelector(`[data-method="${method}"]`);
+
+/** Takes a step that has been computed, and begins to play with the first. */
+function addStep(frames) {
+  for (const { method, words, entropies, text } of frames) {
+    const run = shown.runs.get(method);
+    const slots = canvasOf(method).querySelectorAll(".tokens span");
+    for (const { slot, word } of words) {
+      run.words[slot] = word;
+      run.revealedAt[slot] = shown.steps;
+      slots[slot].textContent = word ?? "EOS";
+      slots[slot].classList.toggle("eos", word === null);
+    }
+    run.entropies.push(entropies);
+    if (text === undefined) continue;
+    run.text = text;
+    canvasOf(method).querySelector("bdi").textContent = text || "(no text)";
+  }
+  shown.steps += 1;
+  $("step").max = shown.steps;
+  $("play").disabled = $("step").disabled = false;
+  if (still) return show(shown.steps);
+  if (shown.steps > 1) return;
+  play();
+  show(1);
 }
 
 /** Shows every canvas after a step; 0 is before the first. A canvas that is done earlier waits. */
 function show(step) {
   $("step").value = step;
-  $("at").textContent = `step ${step} of ${last()}`;
+  $("at").textContent = `step ${step} of ${shown.steps}`;
   $("step").setAttribute("aria-valuetext", $("at").textContent);
-  for (const [method, { words, revealedAt, entropies }] of shown.runs) {
-    const canvas = $("canvases").querySelector(`[data-method="${method}"]`);
-    const next = entropies[Math.min(step, entropies.length - 1)];
+  for (const [method, { words, revealedAt, entropies, text }] of shown.runs) {
+    const next = entropies[Math.min(step, entropies.length - 1)] ?? [];
     const end = words.indexOf(null);
-    canvas.querySelectorAll(".tokens span").forEach((slot, number) => {
-      slot.classList.toggle("masked", revealedAt[number] >= step);
-      slot.classList.toggle("fresh", revealedAt[number] === step - 1);
-      slot.classList.toggle("after", revealedAt[number] < step && end >= 0 && number > end);
-      slot.style = shade(next[number]);
-    });
-    canvas.querySelector(".text").classList.toggle("waiting", step < entropies.length);
+    canvasOf(method)
+      .querySelectorAll(".tokens span")
+      .forEach((slot, number) => {
+        slot.classList.toggle("masked", revealedAt[number] >= step);
+        slot.classList.toggle("fresh", revealedAt[number] === step - 1);
+        slot.classList.toggle("after", revealedAt[number] < step && end >= 0 && number > end);
+        slot.style = shade(next[number]);
+      });
+    const isDone = text !== null && step >= entropies.length;
+    canvasOf(method).querySelector(".text").classList.toggle("waiting", !isDone);
   }
 }
 
 function play() {
   pause();
-  if (Number($("step").value) >= last()) show(0);
+  if (Number($("step").value) >= shown.steps) show(0);
   $("play").textContent = "Pause";
   timer = setInterval(() => {
-    show(Number($("step").value) + 1);
-    if (Number($("step").value) >= last()) pause();
+    // It waits for a step that is not computed yet.
+    if (Number($("step").value) < shown.steps) show(Number($("step").value) + 1);
+    else if (shown.done) pause();
   }, PACE);
 }
 
@@ -257,8 +255,7 @@ $("step").addEventListener("input", () => {
   show(Number($("step").value));
 });
 
-const adapters = [...directions.values()].map(({ name, adapter_digest: digest }) => `${name} ${digest}`);
-$("model").textContent = data.model;
-$("origin").textContent =
-  `${data.model}, seed ${data.seed}: checkpoint ${data.checkpoint}, adapters ${adapters.join(", ")}.`;
+$("digests").textContent = Object.entries(data.digests)
+  .map(([name, digest]) => `${name} ${digest}`)
+  .join(", ");
 fillForm();
