@@ -92,9 +92,7 @@ def _add_translate(commands: Any) -> None:
     direction.add_argument("--direction", metavar="NAME", help="such as en-zh; may be left out where there is only one")
     released = "with the adapter of the paper's authors for this direction (config/released.yaml), in any folder"
     direction.add_argument("--released", metavar="DIRECTION", help=released)
-    tiny = (
-        "with LLaDA-tiny, which comes with this package, for short sentences (en-de, en-zh, zh-en), in any folder"
-    )
+    tiny = "with LLaDA-tiny, which comes with this package, for short sentences (en-de, en-zh, zh-en), in any folder"
     direction.add_argument("--tiny", metavar="DIRECTION", help=tiny)
     option("--yes", action="store_true", help="agree to downloads of 1 GB and more")
     option("--backbone", metavar="NAME", help="default: the one of the main tables")

@@ -113,9 +113,9 @@ def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuati
         for part in (model, model.lm_head):
             part.forward = torch.autocast("cpu", torch.bfloat16)(part.forward)  # type: ignore[method-assign]
     if settings.dropout:
-        added = [part for layer in model.model.layers for part in (layer.self_attn.o_proj, layer.mlp.down_proj)]
-        for part in (model.model.embed_tokens, *added):
-            part.register_forward_hook(functools.partial(_dropped, settings.dropout))
+        for name, module in model.named_modules():
+            if name.endswith(("embed_tokens", "o_proj", "down_proj")):
+                module.register_forward_hook(functools.partial(_dropped, settings.dropout))
     pairs = join_pairs(list(_tokenised(job, rows, tokenizer).values()))
     batches = _batches(job, family, tokenizer, pairs, settings.batch, settings.all_mask_share)
     return family, tokenizer, model, batches, pairs.dropped
@@ -225,12 +225,14 @@ def _optimizers(model: Any, settings: Pretraining) -> dict[str, tuple[Any, Any]]
     """Each optimizer with its schedule: warm-up, then cosine decay."""
     from transformers import get_cosine_schedule_with_warmup
 
-    matrices, rest = [], []
+    matrices: list[torch.nn.Parameter] = []
+    rest: list[torch.nn.Parameter] = []
     for name, parameter in model.named_parameters():
         is_matrix = ".layers." in name and parameter.ndim == 2
         (matrices if is_matrix and settings.optimizer == "muon" else rest).append(parameter)
     rate, decay = settings.learning_rate, settings.weight_decay
-    optimizers = {"adamw": torch.optim.AdamW(rest, rate, (0.9, 0.95), weight_decay=decay, fused=True)}
+    optimizers: dict[str, torch.optim.Optimizer] = {}
+    optimizers["adamw"] = torch.optim.AdamW(rest, rate, (0.9, 0.95), weight_decay=decay, fused=True)
     if matrices:
         optimizers["muon"] = torch.optim.Muon(matrices, rate, decay, adjust_lr_fn="match_rms_adamw")
     warmup = warmup_steps(settings.warmup, settings.steps)
