@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 from pydantic import Field, PositiveInt
 
@@ -123,6 +124,17 @@ def wilcoxon_p(differences: np.ndarray, zeros: Zeros = "pratt") -> float:
     signed = np.sign(differences) * (scipy.stats.rankdata(np.abs(differences)) - dropped)
     test = scipy.stats.permutation_test((signed,), np.sum, permutation_type="samples", n_resamples=2**ALL_SIGNS)
     return float(test.pvalue)
+
+
+def spearman(first: pd.Series, second: pd.Series) -> tuple[float, float]:
+    """Spearman's ρ and its two-sided p; NaN where one of both is constant, and for fewer than three values: ρ of two is
+    1 or −1."""
+    import scipy.stats
+
+    if len(first) < 3 or first.nunique() < 2 or second.nunique() < 2:
+        return math.nan, math.nan
+    test = scipy.stats.spearmanr(first, second)
+    return float(test.statistic), float(test.pvalue)
 
 
 def cohens_d(differences: np.ndarray, deviation: Deviation = "sample") -> float:

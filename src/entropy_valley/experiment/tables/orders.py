@@ -13,12 +13,10 @@ import pandas as pd
 from entropy_valley.data.categories import CATEGORIES, categories_of, refused
 from entropy_valley.experiment.config.methods import source_guided
 from entropy_valley.experiment.frames import PLACE
-from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test
+from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test, spearman
 from entropy_valley.experiment.stats.summary import require_costs
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import Names
-from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.report import Bold, Data, Names, Row, Shown, aligned, table
 
 RUNS = ["backbone", *PLACE, "steps", "seed"]
 FIXED = "oracle"  # the length method under which orders are compared
@@ -112,8 +110,9 @@ def spans(names: Names, cells: pd.DataFrame) -> dict[str, float]:
 def orders(names: Names, data: Data) -> Shown:
     """For each run the main order and those guided by the source, the controls, and the spans."""
     numbers, main = order_numbers(names, data), names.experiment.tables.order
-    titles = [*(metric.label for metric in names.shown_metrics), f"Δ vs {names.order(main)} [95 % CI]", "p"]
-    columns = [Column("Schedule", align="l"), *map(Column, [*titles, "Calls", "Slots", "Passes"])]
+    metrics = [metric.label for metric in names.shown_metrics]
+    delta = f"Δ vs {names.order(main)} [95 % CI]"
+    columns = aligned("l", "Schedule") + aligned("c", *metrics, delta, "p", "Calls", "Slots", "Passes")
     rows: list[Row] = []
     for key, of_run in numbers.groupby(RUNS, sort=False):
         values = {system: rows["value"] for system, rows in of_run.set_index("metric").groupby(["method", "order"])}
@@ -122,10 +121,8 @@ def orders(names: Names, data: Data) -> Shown:
         title = heading(names, key, values[FIXED, main]["sentences"])
         # First the main order, then those guided by the source, then the controls.
         for name in sorted(listed, key=lambda name: (name != main, name not in guided)):
-            is_control = name != main and name not in guided
-            rows.append(
-                Row(order_texts(names, name, values[FIXED, name]), "Additional controls" if is_control else title)
-            )
+            section = title if name == main or name in guided else "Additional controls"
+            rows.append(Row(order_texts(names, name, values[FIXED, name]), section))
         # The spans stand apart from the orders.
         for number, texts in enumerate(span_texts(names, values["", ""])):
             rows.append(Row([*texts, *[formats.NONE] * (len(columns) - len(texts))], parts=number == 0))
@@ -227,19 +224,10 @@ def category_numbers(names: Names, data: Data) -> pd.DataFrame:
                 values |= part[[*ORDERED]].mean().to_dict()
                 values |= tested(names, part["other"], part["main"])
             if name == OVERALL:
-                values |= spearman(frame["concentration"], frame["other"] - frame["main"])
+                test = spearman(frame["concentration"], frame["other"] - frame["main"])
+                values |= dict(zip(("spearman_rho", "spearman_p"), test, strict=True))
             rows += [(*key, name, *item) for item in values.items()]
     return pd.DataFrame(rows, columns=[*RUNS, "category", "metric", "value"])
-
-
-def spearman(concentration: pd.Series, lead: pd.Series) -> dict[str, float]:
-    import scipy.stats
-
-    # A rank correlation of constants is no number.
-    if len(lead) < 3 or lead.nunique() < 2 or concentration.nunique() < 2:
-        return {"spearman_rho": math.nan, "spearman_p": math.nan}
-    test = scipy.stats.spearmanr(concentration, lead)
-    return {"spearman_rho": float(test.statistic), "spearman_p": float(test.pvalue)}
 
 
 @table(
@@ -253,8 +241,8 @@ def categories(names: Names, data: Data) -> Shown:
     numbers, metric = category_numbers(names, data), names.metric
     other, main = names.order(other_order(names)), names.order(names.experiment.tables.order)
     scores = [f"{metric.label} {name}" for name in (other, main)]
-    columns = [Column("Category", align="l"), Column("N", align="r")]
-    columns += map(Column, [*scores, f"Δ ({other} − {main}) [95 % CI]", "p"])
+    columns = aligned("l", "Category") + aligned("r", "N")
+    columns += aligned("c", *scores, f"Δ ({other} − {main}) [95 % CI]", "p")
     rows, correlations = [], []
     for key, of_run in numbers.groupby(RUNS, sort=False):
         values = of_run.set_index(["category", "metric"])["value"]
