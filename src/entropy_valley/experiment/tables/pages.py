@@ -14,6 +14,7 @@ from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, all_cells
 from entropy_valley.experiment.config.methods import declares
 from entropy_valley.experiment.config.schema import metrics_of
+from entropy_valley.experiment.frames import further_file
 from entropy_valley.experiment.tables import formats, render
 from entropy_valley.experiment.tables.coverage import extractors
 from entropy_valley.experiment.tables.formats import Names
@@ -49,8 +50,7 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
 def inputs(experiment: Experiment, place: PagePlace) -> list[str]:
     """Every file that a page reads."""
     shown, root = _shown(experiment, place), experiment.results
-    testset = f"{root}/corpus/{shown[0].direction}/test/{shown[0].testset}.jsonl"
-    return [testset, *set_files(experiment, root, shown)]
+    return [further_file(root, "test set", shown[0]), *set_files(experiment, root, shown)]
 
 
 def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
