@@ -14,9 +14,8 @@ from entropy_valley.experiment.config.matrix import instruct_cells
 from entropy_valley.experiment.config.params import shifted
 from entropy_valley.experiment.config.paths import adapter_folder
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import RISING, Names
-from entropy_valley.experiment.tables.render import Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.formats import RISING
+from entropy_valley.experiment.tables.report import Data, Names, Row, Shown, aligned, table
 from entropy_valley.model import adapters
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
@@ -154,13 +153,11 @@ def dream_instruct(names: Names, data: Data) -> Shown:
     numbers = instruct_numbers(names, data)
     keyed = numbers.set_index("metric")
     values = {key: rows["value"].to_dict() for key, rows in keyed.groupby(["backbone", "method"])}
-    columns = [Column("Variant", align="l")]
-    columns += [
-        Column(title, "Training cross-entropy")
-        for title in ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
-    ]
+    columns = aligned("l", "Variant")
+    titles = ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
+    columns += aligned("c", *titles, over="Training cross-entropy")
     for name in RISING:
-        columns += [Column(title, names.method(name).short) for title in ("Empty", "Length", names.metric.label)]
+        columns += aligned("c", "Empty", "Length", names.metric.label, over=names.method(name).short)
     sections: dict[str, list[Row]] = {}
     for name, variant in variants(names).items():
         texts = [variant["label"], *loss_texts(values.get((name, ""), {}))]

@@ -140,6 +140,11 @@ NOT_AVAILABLE = "n/a"
 NONE = "–"  # a number that there is not
 
 
+def dash(text: str) -> str:
+    """A number that there is, or a dash."""
+    return NONE if text == NOT_AVAILABLE else text
+
+
 def mean_std(mean: float, std: float, decimals: int) -> str:
     """``0.8517 ± 0.0006``; a single run has no deviation and prints its value alone. What rounds to 0 is a bound:
     ``± < 0.0001``."""

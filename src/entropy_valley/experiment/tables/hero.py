@@ -21,11 +21,10 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.comparisons import of_shared_seeds
 from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import formats, style
-from entropy_valley.experiment.tables.formats import RISING, Names
+from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.orders import FIXED, RUNS, order_numbers
-from entropy_valley.experiment.tables.report import Data, figure
+from entropy_valley.experiment.tables.report import Data, Figure, Names, figure
 from entropy_valley.experiment.tables.scores import Rows, main_cells
-from entropy_valley.experiment.tables.style import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,9 +15,8 @@ from entropy_valley.experiment.frames import PLACE, SETTING
 from entropy_valley.experiment.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
 from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import RISING, Names
-from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
-from entropy_valley.experiment.tables.report import ZEROS, Data, table
+from entropy_valley.experiment.tables.formats import RISING
+from entropy_valley.experiment.tables.report import ZEROS, Bold, Data, Names, Row, Shown, aligned, table
 from entropy_valley.experiment.tables.scores import Rows, main_cells
 
 # --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
@@ -37,7 +36,7 @@ def full_significance(names: Names, data: Data) -> Shown:
     # No main table has pools.
     tests = printed(compare(data.sentences, metric.name, how)).drop(columns="pool")
     titles = ("Δ [95 % CI]", "p", "Wilcoxon's p", "Cohen's d")
-    columns = [Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, titles)]
+    columns = aligned("l", "Run", "Comparison") + aligned("c", *titles)
     rows = []
     for test in tests.itertuples():
         texts = [
@@ -86,16 +85,12 @@ def held(names: Names, tests: pd.DataFrame) -> Iterator[str]:
     yield f"A lead holds if its interval is above 0 and both p below {LEVEL:g}{few}. In how many runs:"
     tests = tests.assign(held=holds(tests))
     for (first, second), rows in tests.groupby(["first", "second"], sort=False):
-        parts = [
-            f"{names.backbone(str(backbone))} {_counted(of_one)}"
-            for backbone, of_one in rows.groupby("backbone", sort=False)
-        ]
+        parts = []
+        for backbone, of_one in rows.groupby("backbone", sort=False)["held"]:
+            parts.append(f"{names.backbone(str(backbone))} {of_one.sum()} of {len(of_one)}")
         several = f" ({', '.join(parts)})" if len(parts) > 1 else ""
-        yield f"{names.difference(str(first), str(second))}: {_counted(rows)}{several}."
-
-
-def _counted(tests: pd.DataFrame) -> str:
-    return f"{tests['held'].sum()} of {len(tests)}"
+        count = f"{rows['held'].sum()} of {len(rows)}"
+        yield f"{names.difference(str(first), str(second))}: {count}{several}."
 
 
 # --- Matched data: one backbone's length methods beside autoregressive systems of the same pairs.
@@ -133,8 +128,8 @@ def ar_reference(names: Names, data: Data) -> Shown:
     numbers = pd.concat([means, leads]).reindex(columns=[*KEY, "seed", *NUMBERS])
     means = means[means["metric"] == names.metric.name]
     places = [*dict.fromkeys(means[PLACE].itertuples(index=False, name=None))]
-    columns = [Column("System", align="l"), Column("Size", align="r"), Column("Setting", align="l")]
-    columns += [Column(names.place(*place), f"{names.metric.label} × 100") for place in places]
+    columns = aligned("l", "System") + aligned("r", "Size") + aligned("l", "Setting")
+    columns += aligned("c", *(names.place(*place) for place in places), over=f"{names.metric.label} × 100")
     rows = [*system_rows(names, means, places), *lead_rows(names, leads, places)]
     notes = [footnotes.setting(names), footnotes.spread(means), *READING]
     return Shown(numbers, columns, rows, notes)

@@ -36,6 +36,11 @@ class Column:
     shaded: bool = False
 
 
+def aligned(align: str, *titles: str, over: str = "", shaded: bool = False) -> list[Column]:
+    """Columns that differ in their titles alone."""
+    return [Column(title, over, align, shaded) for title in titles]
+
+
 class Bold(str):
     """The text of a cell, in bold type."""
 

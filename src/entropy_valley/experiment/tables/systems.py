@@ -14,15 +14,29 @@ import pandas as pd
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.methods import base_method, grid, is_ratio_without_slot, reassigned_methods
 from entropy_valley.experiment.config.schema import metrics_of
-from entropy_valley.experiment.frames import PLACE, SETTING, SYSTEM
+from entropy_valley.experiment.frames import PLACE, SYSTEM
 from entropy_valley.experiment.stats.comparisons import LIMITS, closure_limits
 from entropy_valley.experiment.stats.significance import paired_test
-from entropy_valley.experiment.stats.summary import BASELINES, closure, costs, may_be_chance, require_costs, summary
+from entropy_valley.experiment.stats.summary import BASELINES, closure, may_be_chance, require_costs, with_costs
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, Names
-from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
-from entropy_valley.experiment.tables.report import ZEROS, Data, figure, needs_methods, one_backbone, one_setting, table
-from entropy_valley.experiment.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure, faint
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
+from entropy_valley.experiment.tables.report import (
+    ZEROS,
+    Bold,
+    Column,
+    Data,
+    Figure,
+    Names,
+    Row,
+    Shown,
+    aligned,
+    figure,
+    needs_methods,
+    one_backbone,
+    one_setting,
+    table,
+)
+from entropy_valley.experiment.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, faint
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.texts import counted
 
@@ -238,8 +252,8 @@ def difference_text(row: SystemRow, _: str) -> str:
 
 
 def limits_text(row: SystemRow, _: str) -> str:
-    low, high = row.mean[[*LIMITS]]
-    return formats.NONE if pd.isna(low) else f"[{formats.percent(low)}, {formats.percent(high)}]"
+    low, high = map(formats.percent, row.mean[[*LIMITS]])
+    return f"[{low}, {high}]" if low != formats.NOT_AVAILABLE else formats.NONE
 
 
 def closure_text(row: SystemRow, column: str) -> str:
@@ -255,7 +269,7 @@ def cost_text(row: SystemRow, _: str) -> str:
 
 
 def share_text(row: SystemRow, column: str) -> str:
-    return formats.NONE if pd.isna(row.mean[column]) else formats.percent(row.mean[column], row.std[column])
+    return formats.dash(formats.percent(row.mean[column], row.std[column]))
 
 
 def ratios_of(row: SystemRow) -> list[float]:
@@ -412,7 +426,8 @@ def systems_table(names: Names, data: Data) -> Shown:
         else:
             columns[name] = COLUMNS[name]
     rival = names.method(against[0]).short
-    titles = [Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values()]
+    titles = aligned("l", "System")
+    titles += [Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values()]
     rows = []
     for _, section in table.groupby([key for key in TRAINED[:-1] if key in table], sort=False):
         best = best_values(names, section[section["statistic"] == "mean"])
@@ -432,7 +447,7 @@ def systems_table(names: Names, data: Data) -> Shown:
     shares = [baseline for column, baseline in CLOSURES.items() if column in columns]
     timing = footnotes.timing([data.files.latency(cell) for cell in names.cells]) if is_timed(names) else []
     notes = [*study_notes(names, against), *footnotes.doubtful_gaps(names, data, shares), *timing]
-    return Shown(table, [Column("System", align="l"), *titles], rows, notes)
+    return Shown(table, titles, rows, notes)
 
 
 def best_values(names: Names, means: pd.DataFrame) -> dict[str, float]:
@@ -506,9 +521,10 @@ def transfer(names: Names, data: Data) -> Shown:
     runs = table[table["statistic"] == "run"]
     methods = runs["method"].unique()
     deployable = [name for name in methods if name not in names.informed]
-    columns = [Column("Evaluation set", align="l"), Column("Pool", align="r"), Column("Seed", align="r")]
-    columns += [Column(names.method(name).short, metric.label) for name in methods]
-    columns += [Column(f"{names.method(against[0]).short} − {names.method('ratio').short} [95 % CI]")]
+    columns = aligned("l", "Evaluation set") + aligned("r", "Pool", "Seed")
+    columns += aligned("c", *(names.method(name).short for name in methods), over=metric.label)
+    lead = f"{names.method(against[0]).short} − {names.method('ratio').short} [95 % CI]"
+    columns += aligned("c", lead, "p", "Wilcoxon's p")
     rows = []
     # Without pools the numbers have no such column.
     runs = runs.assign(pool=runs.get("pool", ""))
@@ -531,7 +547,7 @@ def transfer(names: Names, data: Data) -> Shown:
         footnotes.ORACLE,
         *footnotes.doubtful_gaps(names, data, ["ratio"]),
     ]
-    return Shown(table, [*columns, Column("p"), Column("Wilcoxon's p")], rows, notes, labels=3)
+    return Shown(table, columns, rows, notes, labels=3)
 
 
 # --- The figure of a study: a panel for each direction, each system a point, its score against the passes it takes.
@@ -554,7 +570,7 @@ def drawn_backbones(names: Names) -> Iterator[str]:
 )
 def systems_figure(names: Names, data: Data) -> Figure:
     """A panel for each direction, a point for each system, Oracle a dashed line; where a study asks for it."""
-    numbers = summary(data, names.metrics[:1]).merge(costs(data.cells), "left", on=[*SETTING, "method"])
+    numbers = with_costs(data, names.metrics[:1])
     places = numbers.groupby(["backbone", *PLACE], sort=False)
     height = max(2.7, FRAME + LINE * (places.size().max() + 1))  # all labels of a panel fit beside it
     panels = [functools.partial(_points, names, names.place(*key[1:]), rows) for key, rows in places]

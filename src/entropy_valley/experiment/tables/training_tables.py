@@ -16,9 +16,7 @@ from entropy_valley.experiment.config.params import prompt, tokenizers
 from entropy_valley.experiment.config.paths import adapter_folder
 from entropy_valley.experiment.stats.paper_numbers import means
 from entropy_valley.experiment.tables import formats
-from entropy_valley.experiment.tables.formats import Names
-from entropy_valley.experiment.tables.render import Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, Results, table
+from entropy_valley.experiment.tables.report import Data, Names, Results, Row, Shown, aligned, table
 from entropy_valley.lengths.statistics import PERCENTILES
 from entropy_valley.model import adapters
 from entropy_valley.results import moved, record_of
@@ -92,8 +90,7 @@ def hyperparams(names: Names, data: Data) -> Shown:
             texts = ["; ".join(values.get((key, name), {})) for name in backbones]
             texts.append(ROWS["paper"].get(key) or paper.get(key, ""))
             rows.append(Row([label, *(text or formats.NONE for text in texts)]))
-    titles = [*map(names.backbone, backbones), "Paper"]
-    columns = [Column("Hyperparameter", align="l"), *(Column(title, align="r") for title in titles)]
+    columns = aligned("l", "Hyperparameter") + aligned("r", *map(names.backbone, backbones), "Paper")
     return Shown(numbers, columns, rows, HYPERPARAMS)
 
 
@@ -138,8 +135,8 @@ def prompts(names: Names, data: Data) -> Shown:
             backbones = "all" if len(groups) == 1 else ", ".join(map(names.backbone, of_prompt["backbone"]))
             decoding = "the same" if decoded_as == direction else f"that of {formats.direction(decoded_as)}"
             rows.append(Row([formats.direction(str(direction)), backbones, text.replace("\n", r"\n"), decoding]))
-    titles = ("Direction", "Backbones", "Prompt in training", "Prompt in decoding")
-    return Shown(numbers, [Column(title, align="l") for title in titles], rows, PROMPTS, labels=2)
+    columns = aligned("l", "Direction", "Backbones", "Prompt in training", "Prompt in decoding")
+    return Shown(numbers, columns, rows, PROMPTS, labels=2)
 
 
 def _selection(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -223,7 +220,7 @@ def corpus(names: Names, data: Data) -> Shown:
     experiment, directions = names.experiment, corpus_directions(names.experiment)
     numbers = corpus_numbers(names, data)
     values = numbers.set_index(["direction", "backbone", "metric"])["value"].to_dict()
-    columns = [Column("", align="l"), *(Column(formats.direction(name), align="r") for name in directions)]
+    columns = aligned("l", "") + aligned("r", *map(formats.direction, directions))
     # Directions of one config may draw from several sources.
     rows = [Row(["Source", *(experiment.directions[name].train for name in directions)], "Pairs")]
     for key, label in COUNTED:
