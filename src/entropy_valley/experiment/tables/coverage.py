@@ -331,8 +331,13 @@ def failure_buckets(names: Names, data: Data) -> Shown:
     for place, of_place in means.groupby(PLACE, sort=False):
         heading = f"{names.place(*place)}, N = {of_place['sentences'].iloc[0]:.0f}"
         for name, of_cause in of_place.groupby("cause", sort=False):
+            texts = []
             # The rivals stand side by side.
-            texts = [text for row in of_cause.itertuples() for text in loss_texts(names, row)]
+            for row in of_cause.itertuples():
+                share = formats.percent(row.share) if row.losses else formats.NONE
+                delta = formats.signed(row.delta, names.metric.decimals)
+                # A mean over runs of whole numbers has a decimal.
+                texts += [f"{row.losses:.{int(row.runs > 1)}f}", share, formats.dash(delta)]
             rows.append(Row([LABELS[str(name)], *(map(Bold, texts) if name == ALL else texts)], heading))
     columns = aligned("l", "Likely cause")
     for name in rivals_of(means, "rival"):
@@ -341,11 +346,3 @@ def failure_buckets(names: Names, data: Data) -> Shown:
     runs = means["runs"].max()
     what = f"means over {runs} runs, each run by itself is in the CSV" if runs > 1 else "one run"
     return Shown(numbers, columns, rows, [footnotes.setting(names, what), RULES])
-
-
-def loss_texts(names: Names, row: Any) -> list[str]:
-    """Losses, share and mean difference; a mean over runs of whole numbers has a decimal."""
-    count = f"{row.losses:.{int(row.runs > 1)}f}"
-    if not row.losses:
-        return [count, formats.NONE, formats.NONE]
-    return [count, formats.percent(row.share), formats.signed(row.delta, names.metric.decimals)]

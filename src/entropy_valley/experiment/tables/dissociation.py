@@ -208,7 +208,7 @@ def reading(names: Names, numbers: pd.DataFrame) -> Iterator[str]:
     )
     tested = parts[parts["seed"].notna() & (parts["method"] == "ev") & (parts["canvas"] == "not_nearer")]
     for baseline, of_baseline in tested.groupby("baseline", sort=False):
-        yield f"Not nearer than {names.method(str(baseline)).short}'s: {counted(names, of_baseline)}."
+        yield f"Not nearer than {names.method(baseline).short}'s: {counted(names, of_baseline)}."
     for metric, label in LENGTHS.items():
         yield f"{label}: {listed(names, numbers[numbers['metric'] == metric])}."
     yield footnotes.ORACLE

@@ -75,15 +75,12 @@ def write(experiment: Experiment, configured: Mapping[str, Report], out: Path) -
         if ending != "pdf" and render.CHINESE in files.read_lines(out.parent / file)[0]:
             packages.append(render.CHINESE)
     # Those of the paper in its order, the others in that of the registry.
-    parts = {"The paper's tables and figures": sorted(of_paper.items(), key=_place), "Ours": ours.items()}
+    in_order = sorted(of_paper.items(), key=lambda part: PAPER.index(part[0]))
+    parts = {"The paper's tables and figures": in_order, "Ours": ours.items()}
     text = render.LATEX.get_template("document.tex").render(
         packages=dict.fromkeys(packages), facts=about(experiment), parts=parts, titled=render.title
     )
     files.write_text(out, text)
-
-
-def _place(item: tuple[str, str]) -> int:
-    return PAPER.index(item[0])
 
 
 def typeset(source: Path, out: Path) -> None:

@@ -162,7 +162,12 @@ def dream_instruct(names: Names, data: Data) -> Shown:
     for name, variant in variants(names).items():
         texts = [variant["label"], *loss_texts(values.get((name, ""), {}))]
         for method in RISING:
-            texts += output_texts(names, values.get((name, method), {}))
+            own = values.get((name, method))
+            if own is None:
+                texts += [formats.NONE] * 3
+            else:
+                score = formats.number(own[names.metric.name], names.metric.decimals)
+                texts += [f"{own['empty_rate']:.1%}", f"{own['mean_characters']:.2f}", score]
         # Variants with and without the shift alternate in the config.
         sections.setdefault(heading(variant), []).append(Row(texts, heading(variant)))
     rows = [row for section in sections.values() for row in section]
@@ -172,14 +177,6 @@ def dream_instruct(names: Names, data: Data) -> Shown:
 def heading(variant: Mapping[str, Any]) -> str:
     read = "Logits shifted by one slot" if variant["shifted"] else "Logits not shifted"
     return read + (", as the checkpoint was trained" if variant["shifted"] == variant["natural_shift"] else "")
-
-
-def output_texts(names: Names, values: Mapping[str, float]) -> list[str]:
-    """The texts below a method."""
-    if not values:
-        return [formats.NONE] * 3
-    score = formats.number(values[names.metric.name], names.metric.decimals)
-    return [f"{values['empty_rate']:.1%}", f"{values['mean_characters']:.2f}", score]
 
 
 def loss_texts(training: Mapping[str, float]) -> list[str]:

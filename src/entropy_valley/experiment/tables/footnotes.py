@@ -197,7 +197,7 @@ def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:
     own: list[str] = []
     shared: list[str] = []
     for backbone, runs in cells.groupby("backbone", sort=False):
-        name = names.backbone(str(backbone))
+        name = names.backbone(backbone)
         seeds, checkpoints = runs["seed"].nunique(), runs["backbone_digest"].nunique()
         # Then a deviation is over both, in unknown parts.
         if 1 < checkpoints < seeds:

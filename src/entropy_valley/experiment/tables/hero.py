@@ -142,7 +142,7 @@ def _draw_references(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     for (backbone, rows), look in zip(beams.groupby("backbone", sort=False), looks, strict=False):
         of_place = Rows(rows, *PLACE, "method")
         method = rows["method"].iloc[0]
-        series.append(Series(names.backbone(str(backbone)), *look, [of_place[*place, method] for place in places]))
+        series.append(Series(names.backbone(backbone), *look, [of_place[*place, method] for place in places]))
     _points(axes, series)
     for position, rows in enumerate(zip(*(one.rows for one in series), strict=True)):
         _, ev, _, *others = rows

@@ -141,12 +141,8 @@ def orders(names: Names, data: Data) -> Shown:
 
 def order_texts(names: Names, order: str, values: Numbers) -> list[str]:
     scores = [formats.number(values[metric.name], metric.decimals) for metric in names.shown_metrics]
-    return [
-        names.order(order),
-        *scores,
-        *difference_texts(names, values),
-        *(f"{values[name]:.2f}" for name in COSTS[1:]),
-    ]
+    costs = [f"{values[name]:.2f}" for name in COSTS[1:]]
+    return [names.order(order), *scores, *difference_texts(names, values), *costs]
 
 
 def difference_texts(names: Names, values: Numbers) -> list[str]:
@@ -248,7 +244,11 @@ def categories(names: Names, data: Data) -> Shown:
         values = of_run.set_index(["category", "metric"])["value"]
         title = heading(names, key, values[OVERALL, "sentences"])
         for name in (*CATEGORIES, OVERALL):
-            texts = [name.capitalize(), *category_texts(names, values[name])]
+            own = values[name]
+            texts = [name.capitalize(), f"{own['sentences']:.0f}"]
+            # A category without sentences has no scores.
+            texts += [formats.dash(formats.number(own.get(one, math.nan), metric.decimals)) for one in ORDERED]
+            texts += difference_texts(names, own)
             # The whole stands apart from its parts, in bold type.
             if name == OVERALL:
                 rows.append(Row([texts[0], *map(Bold, texts[1:])], parts=True))
@@ -264,14 +264,6 @@ def categories(names: Names, data: Data) -> Shown:
         *correlations,
     ]
     return Shown(numbers, columns, rows, notes)
-
-
-def category_texts(names: Names, values: Numbers) -> list[str]:
-    """The texts of a category; dashes where no sentence is in it."""
-    scores = [
-        formats.number(values[name], names.metric.decimals) if name in values else formats.NONE for name in ORDERED
-    ]
-    return [f"{values['sentences']:.0f}", *scores, *difference_texts(names, values)]
 
 
 def correlation(difference: str, title: str, values: Numbers) -> str:

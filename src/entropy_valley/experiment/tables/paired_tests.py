@@ -87,10 +87,10 @@ def held(names: Names, tests: pd.DataFrame) -> Iterator[str]:
     for (first, second), rows in tests.groupby(["first", "second"], sort=False):
         parts = []
         for backbone, of_one in rows.groupby("backbone", sort=False)["held"]:
-            parts.append(f"{names.backbone(str(backbone))} {of_one.sum()} of {len(of_one)}")
+            parts.append(f"{names.backbone(backbone)} {of_one.sum()} of {len(of_one)}")
         several = f" ({', '.join(parts)})" if len(parts) > 1 else ""
         count = f"{rows['held'].sum()} of {len(rows)}"
-        yield f"{names.difference(str(first), str(second))}: {count}{several}."
+        yield f"{names.difference(first, second)}: {count}{several}."
 
 
 # --- Matched data: one backbone's length methods beside autoregressive systems of the same pairs.
@@ -160,21 +160,18 @@ def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Ite
     for backbone, rows in shown.groupby("backbone", sort=False):
         denoised = rows["steps"].iloc[0] > 0
         kind = "masked diffusion" if denoised else "autoregressive, same training pairs"
-        zero_shot = names.experiment.backbones[backbone].zero_shot
+        setting = "zero-shot" if names.experiment.backbones[backbone].zero_shot else "LoRA-SFT"
+        # A variant has the shape of its origin.
+        shape = subject.backbone(names.experiment, checkpoint_of(names.experiment, backbone))["arguments"]
+        # It may be known only from its checkpoint.
+        size = formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
         for method in RISING if denoised else rows["method"].unique():
-            texts = [names.method(method).label, size(names, backbone), "zero-shot" if zero_shot else "LoRA-SFT"]
+            texts = [names.method(method).label, size, setting]
             for place in places:
                 row = of_place[backbone, *place, method]
                 text = formats.mean_std(100 * row.mean, 100 * row.std, decimals(names))
                 texts.append(Bold(text) if row.mean == best[place] and method not in names.informed else text)
             yield Row(texts, f"{names.backbone(backbone)}, {kind}", shaded=method == "ev")
-
-
-def size(names: Names, backbone: str) -> str:
-    """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""
-    # A variant has the shape of its origin.
-    shape = subject.backbone(names.experiment, checkpoint_of(names.experiment, backbone))["arguments"]
-    return formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
 
 
 def lead_rows(names: Names, leads: pd.DataFrame, places: Sequence[Any]) -> Iterator[Row]:
@@ -191,5 +188,5 @@ def lead_rows(names: Names, leads: pd.DataFrame, places: Sequence[Any]) -> Itera
                 lines.setdefault("Mean over runs", {})[place] = formats.signed(100 * row.mean, decimals(names))
         # A seed that one direction lacks still has a row.
         for label, texts in lines.items():
-            section = f"{names.method('ev').label} − {names.backbone(str(backbone))}"
+            section = f"{names.method('ev').label} − {names.backbone(backbone)}"
             yield Row([label, "", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places)], section)

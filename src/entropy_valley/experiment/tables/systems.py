@@ -60,11 +60,6 @@ System = tuple[str, str, int]  # method, order and T
 Key = tuple[Any, ...]  # the values of TRAINED, then of SYSTEM
 
 
-def main_system(names: Names) -> System:
-    """The system whose lead over the others is tested, under the order and T of the main table."""
-    return names.study.against, names.experiment.tables.order, names.experiment.tables.steps
-
-
 def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
     """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
 
@@ -416,7 +411,9 @@ def untimed_methods(names: Names) -> Iterator[str]:
 def systems_table(names: Names, data: Data) -> Shown:
     """A section for each backbone and direction, a row for each system, the columns that the study asks for. Bold are
     the best scores, and the lowest MAE, of the systems that could be deployed."""
-    against = main_system(names)
+    main = names.experiment.tables
+    # The system whose lead over the others is tested.
+    against = (names.study.against, main.order, main.steps)
     table, by_column = numbers(names, data, against), metrics_by_column(names.metrics)
     columns = {}  # by their names in the numbers
     for name in names.study.columns:

@@ -79,7 +79,7 @@ def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axe
     for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
         # More backbones than colours: the next ones are dashed.
         again, kind = divmod(number, len(style.BACKBONE_COLOURS))
-        label = names.backbone(str(backbone))
+        label = names.backbone(backbone)
         draw_line(axes, line, style.BACKBONE_COLOURS[kind], style.BACKBONE_MARKERS[kind], label, dashed=again > 0)
     axes.set_title(names.place(*place))
     axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
