@@ -220,12 +220,11 @@ def _read_rows(path: str, columns: Sequence[str] = ()) -> pd.DataFrame:
         raise InputError(path, f"no {', '.join(sorted(missing))} in its rows", REMEDY)
     if "canvas" in columns:  # its keys are those of each length method; a beam search has none
         frame["canvas"] = [row.get("canvas") for row in files.read_jsonl(path)]
-    for name in ("hypothesis", "length", "canvas"):
-        missing = frame[name].isna() if name in frame else pd.Series(False, frame.index)
-        if name == "canvas":
-            missing &= frame["steps"] > 0
-        for _, row in frame[missing].head(1).iterrows():
-            raise InputError(f"{path}: {_system(row).label}", f"no {name} of sentence {row['id']!r}", REMEDY)
+    for name in columns:
+        if name in ("hypothesis", "length", "canvas"):
+            missing = frame[name].isna() & ((frame["steps"] > 0) | (name != "canvas"))
+            for _, row in frame[missing].head(1).iterrows():
+                raise InputError(f"{path}: {_system(row).label}", f"no {name} of sentence {row['id']!r}", REMEDY)
     return frame
 
 

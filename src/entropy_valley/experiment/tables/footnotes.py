@@ -114,10 +114,10 @@ def timing(measured: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def sentences(names: Names, data: Loaded) -> str:
     """How many sentences each test set of the table has."""
-    counts: dict[int, dict[str, None]] = {}
-    for cell in data.cells.itertuples():
-        counts.setdefault(cell.sentences, {})[names.place(cell.direction, cell.testset)] = None
     # Test sets of one size share a number.
+    counts: dict[int, list[str]] = {}
+    for direction, testset, count in data.cells[[*PLACE, "sentences"]].drop_duplicates().itertuples(index=False):
+        counts.setdefault(count, []).append(names.place(direction, testset))
     if len(counts) == 1:
         return f"N = {next(iter(counts)):,} sentences."
     parts = "; ".join(f"{', '.join(places)}: {count:,}" for count, places in counts.items())

@@ -80,7 +80,7 @@ def hero(names: Names, data: Data) -> Figure:
     names = Names(names.experiment, lengths_cells(names.experiment))
     # Panel A is of the diffusion model alone.
     denoised = [cell for cell in names.cells if not cell.autoregressive]
-    rows = means(names, data, denoised)
+    rows = summary(data.of(denoised), names.metrics[:1])
     parts, panels = [rows.assign(panel="A")], [functools.partial(_draw_lengths, names, rows)]
     # Without an autoregressive backbone there is nothing for panel B.
     if len(denoised) < len(names.cells):
@@ -91,15 +91,11 @@ def hero(names: Names, data: Data) -> Figure:
         parts.append(rows.assign(panel="B"))
         panels.append(functools.partial(_draw_references, names, rows))
     if sweep := sweep_of(names.experiment):
-        rows = _lengths_and_orders(sweep, data.of(sweep.cells), means(names, data, names.cells))
+        main = summary(data.of(names.cells), names.metrics[:1])
+        rows = _lengths_and_orders(sweep, data.of(sweep.cells), main)
         parts.append(rows.assign(panel="C"))
         panels.append(functools.partial(_draw_orders, sweep, rows))
     return Figure(pd.concat(parts), panels, width=2.1, height=2.5)
-
-
-def means(names: Names, data: Data, cells: Sequence[Cell]) -> pd.DataFrame:
-    """Means over runs in the main metric."""
-    return summary(data.of(cells), names.metrics[:1])
 
 
 def _lengths_and_orders(sweep: Names, data: Data, main: pd.DataFrame) -> pd.DataFrame:
@@ -166,25 +162,21 @@ def _draw_orders(sweep: Names, numbers: pd.DataFrame, axes: Axes) -> None:
         by_length = {row.method: row for row in here if row.order == main and row.method in RISING}
         lengths = [Series("", *LOOKS[name], [by_length[name]]) for name in RISING]
         title = f"Length\n{by_length['ev'].runs} runs" if several else f"Length\n{seed}"
-        places[title] = (lengths, [*by_length.values()], _value(here, "length_span"))
+        span = {row.metric: row.mean for row in here}
+        places[title] = (lengths, [*by_length.values()], span["length_span"])
     # The main order is among the lengths already.
     orders = [row for row in here if row.method == FIXED and row.order != main]
     guided = [row for row in orders if source_guided(sweep.experiment, row.order)]
     series = [Series(*GUIDED, [row]) for row in guided]
     series += [Series(*CONTROL, [row]) for row in orders if row not in guided]
-    places[f"Order\n{seed}"] = (series, guided, _value(here, "source_guided_span"))
+    places[f"Order\n{seed}"] = (series, guided, span["source_guided_span"])
     for position, (series, _, _) in enumerate(places.values()):
         _points(axes, series, position)
-    for position, (series, spanned, span) in enumerate(places.values()):
+    for position, (series, spanned, value) in enumerate(places.values()):
         scores = [row.mean for row in spanned]
         _band(axes, position, min(scores), max(scores), "span")
-        _above(axes, position, [one.rows[0] for one in series], formats.number(span, sweep.metric.decimals))
+        _above(axes, position, [one.rows[0] for one in series], formats.number(value, sweep.metric.decimals))
     _frame(axes, [*places])
-
-
-def _value(rows: Sequence[Any], span: str) -> float:
-    (value,) = (row.mean for row in rows if row.metric == span)
-    return value
 
 
 def _places(numbers: pd.DataFrame) -> list[Any]:

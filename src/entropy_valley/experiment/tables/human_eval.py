@@ -131,13 +131,16 @@ def pair(names: Names, direction: str) -> list[matrix.Cell]:
 
 def systems(names: Names, direction: str) -> list[str]:
     """The two systems of a direction as tables print them, the first one first, with what else they differ in."""
-    first, second = ([names.backbone(cell.backbone), names.order(cell.order), f"T = {cell.steps}", f"seed {cell.seed}"]
-                     for cell in pair(names, direction))  # fmt: skip
-    # Only what tells the two systems apart is printed.
-    apart = [number for number, part in enumerate(first) if part != second[number]]
-    labels = []
-    for cell, parts in zip(pair(names, direction), (first, second), strict=True):
-        labels.append(", ".join([names.method(cell.method).short, *(parts[number] for number in apart)]))
+    labels, others = [], []
+    for cell in pair(names, direction):
+        labels.append(names.method(cell.method).short)
+        others.append(
+            [names.backbone(cell.backbone), names.order(cell.order), f"T = {cell.steps}", f"seed {cell.seed}"]
+        )
+    for first, second in zip(*others, strict=True):
+        # Only what tells the two systems apart is printed.
+        if first != second:
+            labels = [f"{labels[0]}, {first}", f"{labels[1]}, {second}"]
     return labels
 
 

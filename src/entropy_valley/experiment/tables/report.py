@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,11 +45,10 @@ from entropy_valley.results import (
     TRANSLATIONS,
     Difference,
     System,
-    differences,
+    changed_params,
     header_path,
     moved,
     read_record,
-    record_path,
     require_sound,
     system_of,
 )
@@ -167,12 +165,10 @@ def changes(experiment: Experiment, root: str, one: CellSet, testset: str) -> li
     """
     own: list[tuple[str, Path, Difference]] = []
     derived: list[tuple[str, Path, Difference]] = []
-    for path, spec in moved(specs_behind(experiment, one, testset), experiment.results, root).items():
-        place = record_path(path)
-        if record := read_record(place):
-            for change in differences(record.params, json.loads(spec)):
-                if change.key not in ("cells", REMADE):
-                    (derived if change.key.startswith(MADE_FROM) else own).append((record.rule, place, change))
+    specs = moved(specs_behind(experiment, one, testset), experiment.results, root)
+    for place, record, change in changed_params(specs):
+        if change.key not in ("cells", REMADE):
+            (derived if change.key.startswith(MADE_FROM) else own).append((record.rule, place, change))
     return own or derived
 
 

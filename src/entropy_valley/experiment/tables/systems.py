@@ -106,8 +106,14 @@ def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: 
     require_costs(data.cells, costs)
     texts = by_cell(data.sentences, "hypothesis") if "changed" in columns else {}
     cells = data.cells.set_index([*TRAINED, *SYSTEM])
+    whole, calls = cells[names.metric.name], cells["calls"]
+    # A gap is over the best of some ratios.
+    over = {column: [name] for column, name in CLOSURES.items()}
+    if BEST in columns:
+        over[BEST] = fixed_ratios(names)
     rows = []
     for cell, key in zip(names.cells, cells.index, strict=True):
+        run, setting = key[:5], beside(scores, key, against)
         row: dict[str, float] = {}
         if is_timed(names):
             measured = data.files.latency(cell)
@@ -116,8 +122,17 @@ def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: 
             other = texts.get((first, *key[1:]))
             is_variant = cell.backbone != first and other is not None
             row["changed"] = (texts[key] != other).mean() if is_variant else math.nan
-        row |= gaps(names, cells, scores, key, beside(scores, key, against))
-        rival = (*key[:5], *against)
+        oracle = (*run, "oracle", *setting)
+        for column, methods in over.items():
+            ratios = [one for name in methods if (one := (*run, name, *setting)) in scores]
+            row[column] = math.nan
+            if oracle in scores and ratios:
+                best = max(ratios, key=whole.get)
+                # A share of a gap that may be chance would be any number.
+                if not may_be_chance(scores[oracle] - scores[best]):
+                    row[column] = float(closure(whole[key], whole[best], whole[oracle]))
+        row["cost"] = calls[key] / calls.get((*run, "ratio", *setting), math.nan)
+        rival = (*run, *against)
         row |= tested(names, TESTED, scores.get(rival) if rival != key else None, scores[key])
         rows.append(row | of_means(names, scores, key, [cell.seed], against))
     shown = [metric.name for metric in names.metrics]
@@ -150,26 +165,6 @@ def beside(scores: Mapping[Key, pd.Series], own: Key, against: System) -> tuple[
     """The order and T of the Ratio and Oracle that a system is compared with: its own, or else the main table's."""
     has_own = any((*own[:5], name, *own[6:]) in scores for name in ("ratio", "oracle"))
     return own[6:] if has_own else against[1:]
-
-
-def gaps(
-    names: Names, cells: pd.DataFrame, scores: Mapping[Key, pd.Series], own: Key, setting: tuple[str, int]
-) -> dict[str, float]:
-    """Closures over the best of some ratios, by column, and cost, of a system in a run."""
-    over = {column: [name] for column, name in CLOSURES.items()}
-    if BEST in names.study.columns:
-        over[BEST] = fixed_ratios(names)
-    oracle, ratio = ((*own[:5], name, *setting) for name in ("oracle", "ratio"))
-    whole, calls, values = cells[names.metric.name], cells["calls"], {}
-    for column, methods in over.items():
-        ratios = [key for name in methods if (key := (*own[:5], name, *setting)) in scores]
-        values[column] = math.nan
-        if oracle in scores and ratios:
-            best = max(ratios, key=whole.get)
-            # A share of a gap that may be chance would be any number.
-            if not may_be_chance(scores[oracle] - scores[best]):
-                values[column] = float(closure(whole[own], whole[best], whole[oracle]))
-    return values | {"cost": calls[own] / calls.get(ratio, math.nan)}
 
 
 def of_means(
