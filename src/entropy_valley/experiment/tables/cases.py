@@ -195,7 +195,7 @@ READ = ("hypothesis", "source", "target", "canvas")
     "Single sentences: canvases, outputs, {metric}, and the entropies by which EV chose.",
     first_run,
     columns=READ,
-    metrics=lambda names: [names.metric],
+    metrics=Names.only_main,
 )
 def cases(names: Names, data: Data) -> Shown:
     """A section for each case: texts, canvases, scores, and EV's entropies."""

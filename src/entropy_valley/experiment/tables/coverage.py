@@ -159,7 +159,7 @@ def compared(names: Names, runs: pd.Series, sentences: pd.DataFrame) -> Iterator
     "contains as they are, and {metric} by r, the tokens of the reference over those of the source.",
     ev_and_ratio,
     columns=READ,
-    metrics=lambda names: [names.metric],
+    metrics=Names.only_main,
 )
 def coverage(names: Names, data: Data) -> Shown:
     """A section for the literal items of each direction, and one for its groups by r."""
@@ -178,7 +178,7 @@ def coverage(names: Names, data: Data) -> Shown:
     "summary of the table coverage.",
     in_buckets,
     columns=READ,
-    metrics=lambda names: [names.metric],
+    metrics=Names.only_main,
 )
 def faithfulness_summary(names: Names, data: Data) -> Shown:
     """The rows of :func:`coverage` that the paper has in its text: the literal items but names, the last bucket, and
@@ -321,7 +321,7 @@ def losses(names: Names, data: Data) -> pd.DataFrame:
     "such sentences, and by how much EV scores less.",
     ev_and_ratio,
     columns=("source_tokens", "target_tokens", "canvas"),
-    metrics=lambda names: [names.metric],
+    metrics=Names.only_main,
 )
 def failure_buckets(names: Names, data: Data) -> Shown:
     """A section for each direction; beside the paper's Ratio that with the slot for the EOS."""

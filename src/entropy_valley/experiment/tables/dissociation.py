@@ -154,7 +154,7 @@ def tidy(*frames: pd.DataFrame) -> pd.DataFrame:
     "than the second's, those on which both are equally far, and those on which the second's is nearer.",
     with_control,
     columns=READ,
-    metrics=lambda names: [names.metric],
+    metrics=Names.only_main,
 )
 def dissociation(names: Names, data: Data) -> Shown:
     """A section for each pair of methods, with a group of rows for each direction. The numbers are the means of methods

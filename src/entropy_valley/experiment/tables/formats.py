@@ -52,6 +52,10 @@ class Names:
         """The study of a table that each study of its layout has."""
         return self.experiment.studies[self.name]
 
+    def only_main(self) -> list[Metric]:
+        """The main metric alone."""
+        return [self.metric]
+
     def main_metrics(self) -> list[Metric]:
         """Those of the main table."""
         return self.named_metrics(*(self.experiment.tables.metrics or [self.metric.name, "bleu"]))

@@ -24,7 +24,7 @@ from entropy_valley.experiment.tables import formats, style
 from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.orders import FIXED, RUNS, order_numbers
 from entropy_valley.experiment.tables.report import Data, Figure, Names, figure
-from entropy_valley.experiment.tables.scores import Rows, main_cells
+from entropy_valley.experiment.tables.scores import Rows, main_cells, places_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,12 +124,12 @@ def _draw_lengths(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
         closed = formats.percent(ev.gap_closure_mean, ev.gap_closure_std).replace(" ±", "\n±")
         _above(axes, position, (ratio, ev, oracle), closed)
     axes.set_ylabel(names.metric.label)
-    _frame(axes, [names.place(*place) for place in _places(numbers)])
+    _frame(axes, [names.place(*place) for place in places_of(numbers)])
 
 
 def _draw_references(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
-    beams, places = numbers[numbers["steps"] == 0], _places(numbers)
+    beams, places = numbers[numbers["steps"] == 0], places_of(numbers)
     ratio, ev, oracle = _lengths(names, numbers[numbers["steps"] > 0])
     # Ratio and Oracle are for orientation here.
     series = [ratio._replace(colour=style.faint(ratio.colour)), ev, oracle._replace(colour=style.faint(oracle.colour))]
@@ -179,13 +179,9 @@ def _draw_orders(sweep: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     _frame(axes, [*places])
 
 
-def _places(numbers: pd.DataFrame) -> list[Any]:
-    return [*dict.fromkeys(numbers[PLACE].itertuples(index=False, name=None))]
-
-
 def _lengths(names: Names, numbers: pd.DataFrame) -> list[Series]:
     """Ratio, EV and Oracle in each place."""
-    of_place, places = Rows(numbers, *PLACE, "method"), _places(numbers)
+    of_place, places = Rows(numbers, *PLACE, "method"), places_of(numbers)
     return [
         Series(names.method(name).short, *LOOKS[name], [of_place[*place, name] for place in places]) for name in RISING
     ]

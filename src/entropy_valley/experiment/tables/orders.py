@@ -121,8 +121,11 @@ def orders(names: Names, data: Data) -> Shown:
         title = heading(names, key, values[FIXED, main]["sentences"])
         # First the main order, then those guided by the source, then the controls.
         for name in sorted(listed, key=lambda name: (name != main, name not in guided)):
-            section = title if name == main or name in guided else "Additional controls"
-            rows.append(Row(order_texts(names, name, values[FIXED, name]), section))
+            own = values[FIXED, name]
+            texts = [names.order(name)]
+            texts += [formats.number(own[metric.name], metric.decimals) for metric in names.shown_metrics]
+            texts += [*difference_texts(names, own), *(f"{own[cost]:.2f}" for cost in COSTS[1:])]
+            rows.append(Row(texts, title if name == main or name in guided else "Additional controls"))
         # The spans stand apart from the orders.
         for number, texts in enumerate(span_texts(names, values["", ""])):
             rows.append(Row([*texts, *[formats.NONE] * (len(columns) - len(texts))], parts=number == 0))
@@ -137,12 +140,6 @@ def orders(names: Names, data: Data) -> Shown:
         "that looks at the SIG is two. Passes: those really needed."
     )
     return Shown(numbers, columns, rows, notes)
-
-
-def order_texts(names: Names, order: str, values: Numbers) -> list[str]:
-    scores = [formats.number(values[metric.name], metric.decimals) for metric in names.shown_metrics]
-    costs = [f"{values[name]:.2f}" for name in COSTS[1:]]
-    return [names.order(order), *scores, *difference_texts(names, values), *costs]
 
 
 def difference_texts(names: Names, values: Numbers) -> list[str]:

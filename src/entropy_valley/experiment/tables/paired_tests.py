@@ -17,7 +17,7 @@ from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.report import ZEROS, Bold, Data, Names, Row, Shown, aligned, table
-from entropy_valley.experiment.tables.scores import Rows, main_cells
+from entropy_valley.experiment.tables.scores import Rows, main_cells, places_of
 
 # --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
 
@@ -28,7 +28,7 @@ LEVEL = 0.001  # of both p, below which a lead holds, as in the paper's sentence
     "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank {zeros}, and paired Cohen's d. "
     "Seeds are never pooled. Below, in how many runs each lead holds.",
     table_cells,
-    metrics=lambda names: [names.metric],
+    metrics=Names.only_main,
 )
 def full_significance(names: Names, data: Data) -> Shown:
     """EV, Ratio and Oracle against each other, sentence by sentence: a section per backbone, a group per run."""
@@ -127,7 +127,7 @@ def ar_reference(names: Names, data: Data) -> Shown:
     leads = leads_of_ev(names, data)
     numbers = pd.concat([means, leads]).reindex(columns=[*KEY, "seed", *NUMBERS])
     means = means[means["metric"] == names.metric.name]
-    places = [*dict.fromkeys(means[PLACE].itertuples(index=False, name=None))]
+    places = places_of(means)
     columns = aligned("l", "System") + aligned("r", "Size") + aligned("l", "Setting")
     columns += aligned("c", *(names.place(*place) for place in places), over=f"{names.metric.label} × 100")
     rows = [*system_rows(names, means, places), *lead_rows(names, leads, places)]

@@ -55,6 +55,11 @@ class Rows(dict[Any, Any]):
         raise InputError(place, f"no scores of method {key[-1]}", f"Add {key[-1]} to the matrix's methods.")
 
 
+def places_of(numbers: pd.DataFrame) -> list[Any]:
+    """The directions and test sets of a frame, each once."""
+    return [*dict.fromkeys(numbers[PLACE].itertuples(index=False, name=None))]
+
+
 def ranked(names: Names, numbers: pd.DataFrame) -> pd.DataFrame:
     """A summary with ``best``: whether a method has the best mean of those of its setting that see no reference."""
     # What sees the reference cannot be deployed.
@@ -210,7 +215,7 @@ def backbones_beside(names: Names, data: Data) -> Shown:
     return Shown(numbers, columns, rows, [footnotes.setting(names), *footnotes.reading(names, data, numbers)], labels=2)
 
 
-crossbb = table(CROSS, all_backbones, metrics=lambda names: [names.metric])(backbones_beside)
+crossbb = table(CROSS, all_backbones, metrics=Names.only_main)(backbones_beside)
 crossbb_bleu = table(
     CROSS.replace("{metric}", "sacreBLEU"), all_backbones, metrics=lambda names: names.named_metrics("bleu")
 )(backbones_beside)

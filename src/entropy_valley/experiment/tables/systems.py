@@ -394,14 +394,19 @@ def untimed_methods(names: Names) -> Iterator[str]:
             yield f"method {name!r} takes another's canvases and has no latency; remove it, or that column"
 
 
+READ: dict[str, Any] = {
+    "columns": ("hypothesis",),
+    "files": latencies,
+    "metrics": printed_metrics,
+    "tells_pools": True,
+}
+
+
 @table(
     "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system over "
     "each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run.",
-    columns=("hypothesis",),
-    files=latencies,
-    metrics=printed_metrics,
     problems=untimed_methods,
-    tells_pools=True,
+    **READ,
 )
 def systems_table(names: Names, data: Data) -> Shown:
     """A section for each backbone and direction, a row for each system, the columns that the study asks for. Bold are
@@ -499,11 +504,8 @@ def transfer_problems(names: Names) -> Iterator[str]:
     "{metric} of each length method by evaluation set and pool of training pairs, then Entropy-Valley minus Fixed "
     "ratio, sentence by sentence, with its 95 % confidence interval and two paired tests. Oracle takes the "
     "reference's length.",
-    columns=("hypothesis",),
-    files=latencies,
-    metrics=printed_metrics,
     problems=transfer_problems,
-    tells_pools=True,
+    **READ,
 )
 def transfer(names: Names, data: Data) -> Shown:
     """A section for each backbone and direction, a group for each test set, a row for each pool and seed."""

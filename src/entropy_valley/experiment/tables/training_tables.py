@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,10 @@ def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
         settings |= {key: facts[key] for key in RAN if key in facts}
         # An adapter of others may come without a description.
         if "training" in spec:
-            settings |= FIXED | _selection(settings)
+            every = settings.get("keep_every", 1)
+            # Never one that a score has chosen.
+            kept = "last step" if every == 1 else f"last step that is a multiple of {every}"
+            settings |= FIXED | {"selection": kept}
             record = record_of(path)
             settings |= {key: value for key, value in (record.facts if record else {}).items() if key == "device"}
         for key, value in _flat("", settings):
@@ -137,12 +140,6 @@ def prompts(names: Names, data: Data) -> Shown:
             rows.append(Row([formats.direction(str(direction)), backbones, text.replace("\n", r"\n"), decoding]))
     columns = aligned("l", "Direction", "Backbones", "Prompt in training", "Prompt in decoding")
     return Shown(numbers, columns, rows, PROMPTS, labels=2)
-
-
-def _selection(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Which step's adapter is kept; never one that a score has chosen."""
-    every = settings.get("keep_every", 1)
-    return {"selection": "last step" if every == 1 else f"last step that is a multiple of {every}"}
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -241,8 +238,9 @@ def corpus(names: Names, data: Data) -> Shown:
     for name in directions:
         facts = data.files.json(f"corpus/{name}/corpus.json")
         for language, units in facts["filters"].items():
+            texts = [f"{low:,}–{high:,} {unit}" for unit, (low, high) in units.items()] or ["none"]
             # Two directions share a language, and its limits.
-            limits |= dict.fromkeys(_limits(language, units))
+            limits |= dict.fromkeys(f"{language.capitalize()} {text}" for text in texts)
         pairs = _count(values[name, "", "train"])
         title = f"Digest of the training pairs of {formats.direction(name)}, N = {pairs}:"
         digests.append((title, facts["digest"]["train"]))
@@ -267,9 +265,3 @@ def _reasons(results: Results, direction: str) -> dict[str, int]:
 
 def _count(value: float) -> str:
     return f"{value:,.0f}"
-
-
-def _limits(language: str, units: Mapping[str, Sequence[int]]) -> list[str]:
-    """The length limits of a language in words."""
-    limits = [f"{low:,}–{high:,} {unit}" for unit, (low, high) in units.items()]
-    return [f"{language.capitalize()} {limit}" for limit in limits or ["none"]]
