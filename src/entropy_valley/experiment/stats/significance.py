@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from pydantic import Field, PositiveInt
 
@@ -126,12 +125,12 @@ def wilcoxon_p(differences: np.ndarray, zeros: Zeros = "pratt") -> float:
     return float(test.pvalue)
 
 
-def spearman(first: pd.Series, second: pd.Series) -> tuple[float, float]:
+def spearman(first: ArrayLike, second: ArrayLike) -> tuple[float, float]:
     """Spearman's ρ and its two-sided p; NaN where one of both is constant, and for fewer than three values: ρ of two is
     1 or −1."""
     import scipy.stats
 
-    if len(first) < 3 or first.nunique() < 2 or second.nunique() < 2:
+    if np.size(first) < 3 or min(np.unique(first).size, np.unique(second).size) < 2:
         return math.nan, math.nan
     test = scipy.stats.spearmanr(first, second)
     return float(test.statistic), float(test.pvalue)
