@@ -105,7 +105,11 @@ class Bench:
         self.out = self.root / out / results.TRANSLATIONS
         translations.write(spec, dataclasses.replace(self.execution, **dict(execution)), [self.testset], self.out)
         cell = System(*spec["cells"][0])
-        entry = {key: value for key, value in results.entry(self.out, cell).items() if key not in System._fields}
+        entry = {
+            key: value
+            for key, value in results.entries(results.header_path(self.out))[cell].items()
+            if key not in System._fields
+        }
         return results.rows(self.out, cell), entry
 
     def diagnose(self, kind, **settings):

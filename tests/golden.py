@@ -226,7 +226,10 @@ class Stages:
         execution = {"checkpoints": {"comet": folder}, "device": "cpu", "store": None}
         read = {"translations": translations, "testsets": [self.testset], "comet": []}
         run_here("score", job, read, {"rows": out, "header": out.with_suffix(".json")}, execution)
-        return [results.rows(out, cell), without(results.entry(out, cell), *System._fields, "copies")]
+        return [
+            results.rows(out, cell),
+            without(results.entries(results.header_path(out))[cell], *System._fields, "copies"),
+        ]
 
     def human_evaluation(self) -> Any:
         """A pack of made-up sentences, a form that a simulated annotator filled in, and its ratings."""

@@ -109,14 +109,6 @@ def rows(path: str | Path, cell: Any) -> Sequence[dict[str, Any]]:
     return cells[system]
 
 
-def entry(path: str | Path, cell: Any) -> dict[str, Any]:
-    """What the header of a file of rows says of one cell; raise InputError where it says nothing of it."""
-    cells, system = entries(header_path(path)), system_of(cell)
-    if system not in cells:
-        raise InputError(header_path(path), f"has nothing of {system.label}", REMEDY)
-    return cells[system]
-
-
 @files.read_once(128)
 def entries(path: Path) -> dict[System, dict[str, Any]]:
     """What a header says of each cell."""
@@ -340,3 +332,13 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]
             yield from differences(before.get(key, ABSENT), after.get(key, ABSENT), deeper)
     elif before != after:
         yield Difference(path, before, after)
+
+
+def changed_params(specs: Mapping[str, str]) -> Iterator[tuple[Path, Record, Difference]]:
+    """What the headers of results have otherwise than these specs, by the path of each result: the header's place, the
+    header, and the difference. A result without a header has none."""
+    for path, spec in specs.items():
+        place = record_path(path)
+        if record := read_record(place):
+            for change in differences(record.params, json.loads(spec)):
+                yield place, record, change

@@ -95,7 +95,9 @@ class Set:
     def found(self, spec):
         cells = [System(*cell) for cell in spec["cells"]]
         assert list(results.systems(self.out)) == cells
-        return {cell: (results.rows(self.out, cell), results.entry(self.out, cell)) for cell in cells}
+        return {
+            cell: (results.rows(self.out, cell), results.entries(results.header_path(self.out))[cell]) for cell in cells
+        }
 
     @property
     def ledgers(self):

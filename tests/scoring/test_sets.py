@@ -56,7 +56,7 @@ def job(tmp_path, comet_folder, other_folders, segments):
         def __call__(self, name, cells=(EV,), **more):
             sets.write(*self.arguments(name, cells, **more))
             out = tmp_path / name / SCORES
-            return {cell: (results.rows(out, cell), results.entry(out, cell)) for cell in cells}
+            return {cell: (results.rows(out, cell), results.entries(results.header_path(out))[cell]) for cell in cells}
 
     return Scoring()
 
@@ -67,7 +67,7 @@ def test_files(job, tmp_path, comet_folder, segments):
     header = Path(out).with_suffix(".json")
     inputs = {"translations": translations, "testsets": read, "comet": []}
     run_here("score", spec, inputs, {"rows": out, "header": header}, how)
-    rows, system = results.rows(out, EV), results.entry(out, EV)
+    rows, system = results.rows(out, EV), results.entries(results.header_path(out))[EV]
     assert [row["id"] for row in rows] == [str(number) for number in range(len(segments))]
     assert rows[0].keys() == {"id", "toy_comet", "chrf"}
     assert system["toy_comet"] == sum(row["toy_comet"] for row in rows) / len(rows)

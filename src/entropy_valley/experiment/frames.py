@@ -70,6 +70,8 @@ SOURCES = {
     **dict.fromkeys(("source_tokens", "target_tokens"), "token counts"),
     "concentration": "diagnostics",
 }
+# The sources with a file of their own, and which cells share it.
+FURTHER = {"test set": PLACE, "token counts": [*PLACE, "backbone"], "diagnostics": [*RUN, "testset"]}
 USUAL = ("hypothesis", "source", "target", "length", "calls", "slots", "passes")
 TYPES = {"hypothesis": pa.string(), "logprob": pa.float64(), "tokens": pa.list_(pa.int64())}
 MEANS = ("calls", "slots", "passes", "run_tokens", "within_steps")  # per sentence; their files have totals
@@ -166,6 +168,15 @@ def run_folder(root: str | Path, run: Any) -> str:
     return f"{root}/{run.direction}/{run.backbone}/seed{run.seed}{'-' * bool(run.pool)}{run.pool}"
 
 
+def further_file(root: str | Path, source: str, one: Any) -> str:
+    """The file of one of FURTHER, for a cell, or for whatever has the columns of its source as attributes."""
+    if source == "test set":
+        return f"{root}/corpus/{one.direction}/test/{one.testset}.jsonl"
+    if source == "token counts":
+        return f"{root}/{one.direction}/{one.backbone}/tokens/{one.testset}.jsonl"
+    return f"{run_folder(root, one)}/{DIAGNOSTICS}"
+
+
 # --- The files of a set.
 
 
@@ -209,12 +220,11 @@ def _read_rows(path: str, columns: Sequence[str] = ()) -> pd.DataFrame:
         raise InputError(path, f"no {', '.join(sorted(missing))} in its rows", REMEDY)
     if "canvas" in columns:  # its keys are those of each length method; a beam search has none
         frame["canvas"] = [row.get("canvas") for row in files.read_jsonl(path)]
-    for name in ("hypothesis", "length", "canvas"):
-        missing = frame[name].isna() if name in frame else pd.Series(False, frame.index)
-        if name == "canvas":
-            missing &= frame["steps"] > 0
-        for _, row in frame[missing].head(1).iterrows():
-            raise InputError(f"{path}: {_system(row).label}", f"no {name} of sentence {row['id']!r}", REMEDY)
+    for name in columns:
+        if name in ("hypothesis", "length", "canvas"):
+            missing = frame[name].isna() & ((frame["steps"] > 0) | (name != "canvas"))
+            for _, row in frame[missing].head(1).iterrows():
+                raise InputError(f"{path}: {_system(row).label}", f"no {name} of sentence {row['id']!r}", REMEDY)
     return frame
 
 
@@ -293,37 +303,28 @@ def _with_further(
     root: str | Path, sentences: pd.DataFrame, columns: Sequence[str], checked: Callable[[str], str]
 ) -> pd.DataFrame:
     """Sentences with the columns of their test sets, of token counts and of diagnostics, as far as asked for."""
-
-    def joined(source: str, keys: Sequence[str], read: Callable[[Any], pd.DataFrame]) -> pd.DataFrame:
-        """With the columns of a source that has a file for each combination of keys."""
+    for source, keys in FURTHER.items():
         asked = [name for name in columns if SOURCES[name] == source]
         if not asked:
-            return sentences
+            continue
         parts = []
-        for one in sentences[[*keys]].drop_duplicates().itertuples(index=False):
-            parts.append(read(one)[["id", *asked]].assign(**one._asdict()))
-        whole = sentences.merge(pd.concat(parts), how="left", on=[*keys, "id"], validate="many_to_one")
-        if whole[asked[0]].isna().any():
-            row = whole[whole[asked[0]].isna()].iloc[0]
+        for one in sentences[keys].drop_duplicates().itertuples(index=False):
+            path = checked(further_file(root, source, one))
+            if source == "diagnostics":
+                rows = diagnosed(path, "sig", one.testset)
+            else:
+                rows = files.read_jsonl(path, ("id", *asked))
+            parts.append(pd.DataFrame(rows)[["id", *asked]].assign(**one._asdict()))
+        sentences = sentences.merge(pd.concat(parts), how="left", on=[*keys, "id"], validate="many_to_one")
+        for _, row in sentences[sentences[asked[0]].isna()].head(1).iterrows():
             place = f"{run_folder(root, row)}: {_system(row).label}"
             raise InputError(place, f"sentence {row['id']!r} is not in the {source} of {row['testset']}", REMEDY)
-        return whole
+    return sentences
 
-    def testset(one: Any) -> pd.DataFrame:
-        path = checked(f"{root}/corpus/{one.direction}/test/{one.testset}.jsonl")
-        return pd.DataFrame(files.read_jsonl(path, ("id", "source", "target")))
 
-    def counts(one: Any) -> pd.DataFrame:
-        path = checked(f"{root}/{one.direction}/{one.backbone}/tokens/{one.testset}.jsonl")
-        return pd.DataFrame(files.read_jsonl(path, ("id", "source_tokens", "target_tokens")))
-
-    def diagnosed(one: Any) -> pd.DataFrame:
-        path = checked(f"{run_folder(root, one)}/{DIAGNOSTICS}")
-        content = files.read_json(path)
-        if one.testset not in content.get("sig", {}):
-            raise InputError(path, f"has no sig of {one.testset}", REMEDY)
-        return pd.DataFrame(content["sig"][one.testset])
-
-    sentences = joined("test set", PLACE, testset)
-    sentences = joined("token counts", [*PLACE, "backbone"], counts)
-    return joined("diagnostics", [*RUN, "testset"], diagnosed)
+def diagnosed(path: str, kind: str, testset: str) -> Any:
+    """What the diagnostics of a run say of a test set: curves of ``valley``, or rows of ``sig``."""
+    content = files.read_json(path)
+    if testset not in content.get(kind, {}):
+        raise InputError(path, f"has no {kind} of {testset}", REMEDY)
+    return content[kind][testset]

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.experiment.human_evaluation.pack import SCALES, SYSTEMS
-from entropy_valley.experiment.stats.significance import Analysis, cohens_d, paired_test, wilcoxon_p
+from entropy_valley.experiment.stats.significance import Analysis, cohens_d, paired_test, spearman, wilcoxon_p
 
 PREFERENCES = (*SYSTEMS, "tie")
 LEVEL, POWER = 0.05, 0.8
@@ -74,15 +74,9 @@ def sign_p(first: float, second: float) -> float:
 def correlations(means: pd.DataFrame) -> dict[str, float]:
     """Spearman's ρ of the metric's difference with that of each scale, and its p; NaN where one of them is constant,
     and for fewer than three sentences: ρ of two is 1 or −1."""
-    import scipy.stats
-
     values = {}
     for scale in SCALES:
-        # scipy warns of a constant, and ρ of two points is always 1 or −1.
-        varied = len(means) > 2 and means["difference"].nunique() > 1 and means[scale].nunique() > 1
-        test = scipy.stats.spearmanr(means["difference"], means[scale]) if varied else None
-        values[f"{scale}_rho"] = float(test.statistic) if test else math.nan
-        values[f"{scale}_rho_p"] = float(test.pvalue) if test else math.nan
+        values[f"{scale}_rho"], values[f"{scale}_rho_p"] = spearman(means["difference"], means[scale])
     return values
 
 

@@ -125,6 +125,17 @@ def wilcoxon_p(differences: np.ndarray, zeros: Zeros = "pratt") -> float:
     return float(test.pvalue)
 
 
+def spearman(first: ArrayLike, second: ArrayLike) -> tuple[float, float]:
+    """Spearman's ρ and its two-sided p; NaN where one of both is constant, and for fewer than three values: ρ of two is
+    1 or −1."""
+    import scipy.stats
+
+    if np.size(first) < 3 or min(np.unique(first).size, np.unique(second).size) < 2:
+        return math.nan, math.nan
+    test = scipy.stats.spearmanr(first, second)
+    return float(test.statistic), float(test.pvalue)
+
+
 def cohens_d(differences: np.ndarray, deviation: Deviation = "sample") -> float:
     """Paired Cohen's d: mean difference over the differences' standard deviation, of a sample or of the population.
 

@@ -39,11 +39,12 @@ def may_be_chance(leads: pd.Series) -> bool:
     return not leads.mean() > CERTAIN * leads.sem()
 
 
-def by_method(sentences: pd.DataFrame, column: str) -> pd.DataFrame:
-    """A column of the sentences of each run (rows: MATCHED and ``id``) by each method (columns), NaN where there is
-    none. Rows and methods are in the order of the sentences."""
-    wide = sentences.pivot(index=[*MATCHED, "id"], columns="method", values=column)
-    rows = pd.MultiIndex.from_frame(sentences[[*MATCHED, "id"]].drop_duplicates())
+def by_method(sentences: pd.DataFrame, column: str, run: Sequence[str] = MATCHED) -> pd.DataFrame:
+    """A column of the sentences of each run (rows: the columns of ``run``, and ``id``) by each method (columns), NaN
+    where there is none. Rows and methods are in the order of the sentences: a bootstrap draws by place."""
+    keys = [*run, "id"]
+    wide = sentences.pivot(index=keys, columns="method", values=column)
+    rows = pd.MultiIndex.from_frame(sentences[keys].drop_duplicates())
     return wide.reindex(index=rows, columns=sentences["method"].unique())
 
 
@@ -132,6 +133,11 @@ def costs(cells: pd.DataFrame) -> pd.DataFrame:
     require_costs(cells, COSTS[:4])
     means = cells.reindex(columns=[*SETTING, "method", *COSTS])
     return means.groupby([*SETTING, "method"], sort=False, as_index=False).mean()
+
+
+def with_costs(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
+    """The summary of scores, each row with the costs of its system."""
+    return summary(data, metrics).merge(costs(data.cells), "left", on=[*SETTING, "method"])
 
 
 def require_costs(cells: pd.DataFrame, names: Sequence[str]) -> None:

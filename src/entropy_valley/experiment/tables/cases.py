@@ -15,14 +15,12 @@ import pandas as pd
 from entropy_valley.errors import InputError, listed
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell
-from entropy_valley.experiment.frames import PLACE
+from entropy_valley.experiment.frames import PLACE, further_file
 from entropy_valley.experiment.tables import formats
 from entropy_valley.experiment.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, retention
-from entropy_valley.experiment.tables.formats import Names
-from entropy_valley.experiment.tables.render import Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, figure, table
+from entropy_valley.experiment.tables.report import Data, Figure, Names, Row, Shown, aligned, figure, table
 from entropy_valley.experiment.tables.scores import main_cells
-from entropy_valley.experiment.tables.style import FONT, METHOD_COLOURS, METHOD_MARKERS, Figure
+from entropy_valley.experiment.tables.style import FONT, METHOD_COLOURS, METHOD_MARKERS
 from entropy_valley.results import REMEDY
 from entropy_valley.texts import shown
 
@@ -90,8 +88,7 @@ def case_numbers(names: Names, data: Data) -> pd.DataFrame:
     sentences = facts_of_sentences(names, data)
     if missing := [name for name in named if name not in sentences.index]:
         problem = f"{listed(missing)}: no such sentence in {cell.testset}"
-        testset = f"{data.files.root}/corpus/{cell.direction}/test/{cell.testset}.jsonl"
-        raise InputError("tables.cases", problem, f"Take ids of {testset}.")
+        raise InputError("tables.cases", problem, f"Take ids of {further_file(data.files.root, 'test set', cell)}.")
     # What the config names is shown once, however often it is named.
     taken = {name: name for name in named} or chosen(sentences)
     table = sentences.loc[[*taken.values()]].rename_axis("id").reset_index().assign(case=[*taken], **run)
@@ -198,20 +195,19 @@ READ = ("hypothesis", "source", "target", "canvas")
     "Single sentences: canvases, outputs, {metric}, and the entropies by which EV chose.",
     first_run,
     columns=READ,
-    metrics=lambda names: [names.metric],
+    metrics=Names.only_main,
 )
 def cases(names: Names, data: Data) -> Shown:
     """A section for each case: texts, canvases, scores, and EV's entropies."""
     numbers = case_numbers(names, data)
-    columns = [Column("", align="l"), Column("Text", align="l")]
-    columns += [Column(title, align="r") for title in ("Slots", names.metric.label, "Kept")]
+    columns = aligned("l", "", "Text") + aligned("r", "Slots", names.metric.label, "Kept")
     rows = []
     for case in numbers.itertuples():
         section = heading(names, case)
         for line in _lines(case):
             texts = [
-                formats.NONE if isnan(line.slots) else f"{line.slots:.0f}",
-                formats.NONE if isnan(line.score) else formats.number(line.score, names.metric.decimals),
+                formats.dash(formats.number(line.slots, 0)),
+                formats.dash(formats.number(line.score, names.metric.decimals)),
                 formats.NONE if isnan(line.kept) else f"{100 * line.kept:.0f}%",
             ]
             rows.append(Row([line.label, line.text, *texts], section, shaded=line.label == "EV"))

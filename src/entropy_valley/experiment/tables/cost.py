@@ -15,9 +15,7 @@ from entropy_valley.experiment.stats.job_costs import gpus, stage_hours
 from entropy_valley.experiment.stats.paper_numbers import Published, find
 from entropy_valley.experiment.stats.summary import costs
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import Names
-from entropy_valley.experiment.tables.render import Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.report import Data, Names, Row, Shown, aligned, table
 from entropy_valley.experiment.tables.scores import main_cells
 from entropy_valley.experiment.tables.systems import TIMED
 from entropy_valley.results import DIAGNOSTICS
@@ -105,7 +103,7 @@ def cost(names: Names, data: Data) -> Shown:
             place = [names.place(row.direction, row.testset)] if row.direction else []
             label = ", ".join([*place, item])
             rows.append(Row([label, text(row.here), formats.NONE if pd.isna(row.paper) else row.paper], title))
-    columns = [Column("What", align="l"), Column("Here", align="r"), Column("Paper", align="r")]
+    columns = aligned("l", "What") + aligned("r", "Here", "Paper")
     notes = [SHARES, *footnotes.timing([*timed.values()]), HOURS, footnotes.sentences(names, data)]
     return Shown(numbers, columns, rows, notes)
 

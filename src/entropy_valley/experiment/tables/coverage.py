@@ -21,11 +21,9 @@ from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell
 from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test
-from entropy_valley.experiment.stats.summary import together
+from entropy_valley.experiment.stats.summary import by_method, together
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import Names
-from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.report import Bold, Column, Data, Names, Row, Shown, aligned, table
 from entropy_valley.experiment.tables.scores import main_cells
 from entropy_valley.texts import base_language, counted
 
@@ -161,14 +159,15 @@ def compared(names: Names, runs: pd.Series, sentences: pd.DataFrame) -> Iterator
     "contains as they are, and {metric} by r, the tokens of the reference over those of the source.",
     ev_and_ratio,
     columns=READ,
-    metrics=lambda names: [names.metric],
+    metrics=Names.only_main,
 )
 def coverage(names: Names, data: Data) -> Shown:
     """A section for the literal items of each direction, and one for its groups by r."""
     numbers = coverage_numbers(names, data)
     rivals = rivals_of(numbers)
-    columns = [*heads(names, "Category", rivals)]
-    columns += [Column("Δ [95 % CI]", names.difference(EV, name)) for name in rivals]
+    columns = heads(names, "Category", rivals)
+    for name in rivals:
+        columns += aligned("c", "Δ [95 % CI]", over=names.difference(EV, name))
     few = footnotes.few_sentences(numbers["sentences"])
     notes = [*reading(names, data, numbers), TESTS, *few]
     return Shown(numbers, columns, [*item_rows(names, numbers, tested=True)], notes)
@@ -179,7 +178,7 @@ def coverage(names: Names, data: Data) -> Shown:
     "summary of the table coverage.",
     in_buckets,
     columns=READ,
-    metrics=lambda names: [names.metric],
+    metrics=Names.only_main,
 )
 def faithfulness_summary(names: Names, data: Data) -> Shown:
     """The rows of :func:`coverage` that the paper has in its text: the literal items but names, the last bucket, and
@@ -192,8 +191,7 @@ def faithfulness_summary(names: Names, data: Data) -> Shown:
     ends = [literal, buckets[buckets["item"] == last], buckets[buckets["item"] == first]]
     numbers = pd.concat(ends, ignore_index=True)
     rows = [*item_rows(names, together(numbers, PLACE), tested=False)]
-    columns = [*heads(names, "Diagnostic", rivals_of(numbers))]
-    return Shown(numbers, columns, rows, reading(names, data, numbers))
+    return Shown(numbers, heads(names, "Diagnostic", rivals_of(numbers)), rows, reading(names, data, numbers))
 
 
 def item_rows(names: Names, numbers: pd.DataFrame, tested: bool) -> Iterator[Row]:
@@ -231,11 +229,10 @@ def system_texts(names: Names, systems: pd.DataFrame, tested: bool) -> list[str]
     return texts
 
 
-def heads(names: Names, first: str, rivals: Sequence[str]) -> Iterator[Column]:
+def heads(names: Names, first: str, rivals: Sequence[str]) -> list[Column]:
     """The titles of all but EV's leads."""
-    yield Column(first, align="l")
-    yield Column("N", align="r")
-    yield from (Column(names.method(name).short) for name in (*rivals, EV))
+    methods = [names.method(name).short for name in (*rivals, EV)]
+    return aligned("l", first) + aligned("r", "N") + aligned("c", *methods)
 
 
 def reading(names: Names, data: Data, numbers: pd.DataFrame) -> list[str]:
@@ -297,15 +294,15 @@ def losses(names: Names, data: Data) -> pd.DataFrame:
     ``losses``: sentences on which EV scores below the ``rival``; ``share`` of all losses; ``delta``: mean of EV minus
     the rival over them in the main metric, NaN where there is none.
     """
-    sentences, index = data.sentences, [*OF_RUN, "id"]
-    scores = sentences.pivot(index=index, columns="method", values=names.metric.name)
-    ev = sentences[sentences["method"] == EV].set_index(index)
+    sentences = data.sentences
+    scores = by_method(sentences, names.metric.name, OF_RUN)
+    ev = sentences[sentences["method"] == EV].set_index([*OF_RUN, "id"])
     tokens = zip(ev["source_tokens"], ev["target_tokens"], ev["canvas"], strict=True)
     # The cause is of the sentence and of the grid, whatever the rival.
     causes = pd.Series([cause(x, y + 1, canvas["candidates"]) for x, y, canvas in tokens], ev.index)
     parts = []
     for rival, name in itertools.product(rivals_of(sentences), (*CAUSES, ALL)):
-        delta = (scores[EV] - scores[rival]).loc[ev.index]
+        delta = scores[EV] - scores[rival]
         # What is no loss is NaN, which neither counts nor means anything.
         lost = delta.where((delta < 0) & ((causes == name) | (name == ALL)))
         part = lost.groupby(OF_RUN, sort=False).agg(sentences="size", losses="count", delta="mean")
@@ -324,7 +321,7 @@ def losses(names: Names, data: Data) -> pd.DataFrame:
     "such sentences, and by how much EV scores less.",
     ev_and_ratio,
     columns=("source_tokens", "target_tokens", "canvas"),
-    metrics=lambda names: [names.metric],
+    metrics=Names.only_main,
 )
 def failure_buckets(names: Names, data: Data) -> Shown:
     """A section for each direction; beside the paper's Ratio that with the slot for the EOS."""
@@ -334,21 +331,18 @@ def failure_buckets(names: Names, data: Data) -> Shown:
     for place, of_place in means.groupby(PLACE, sort=False):
         heading = f"{names.place(*place)}, N = {of_place['sentences'].iloc[0]:.0f}"
         for name, of_cause in of_place.groupby("cause", sort=False):
+            texts = []
             # The rivals stand side by side.
-            texts = [text for row in of_cause.itertuples() for text in loss_texts(names, row)]
+            for row in of_cause.itertuples():
+                share = formats.percent(row.share) if row.losses else formats.NONE
+                delta = formats.signed(row.delta, names.metric.decimals)
+                # A mean over runs of whole numbers has a decimal.
+                texts += [f"{row.losses:.{int(row.runs > 1)}f}", share, formats.dash(delta)]
             rows.append(Row([LABELS[str(name)], *(map(Bold, texts) if name == ALL else texts)], heading))
-    columns = [Column("Likely cause", align="l")]
+    columns = aligned("l", "Likely cause")
     for name in rivals_of(means, "rival"):
         over = f"Against {names.method(name).short}"
-        columns += [Column(title, over) for title in ("Losses", "Share", f"Mean Δ {names.metric.label}")]
+        columns += aligned("c", "Losses", "Share", f"Mean Δ {names.metric.label}", over=over)
     runs = means["runs"].max()
     what = f"means over {runs} runs, each run by itself is in the CSV" if runs > 1 else "one run"
     return Shown(numbers, columns, rows, [footnotes.setting(names, what), RULES])
-
-
-def loss_texts(names: Names, row: Any) -> list[str]:
-    """Losses, share and mean difference; a mean over runs of whole numbers has a decimal."""
-    count = f"{row.losses:.{int(row.runs > 1)}f}"
-    if not row.losses:
-        return [count, formats.NONE, formats.NONE]
-    return [count, formats.percent(row.share), formats.signed(row.delta, names.metric.decimals)]

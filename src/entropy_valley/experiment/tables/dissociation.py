@@ -18,11 +18,10 @@ from entropy_valley.experiment.frames import CELL, MATCHED, PLACE, SETTING
 from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.experiment.stats.summary import BASELINES, together
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import RISING, Names
-from entropy_valley.experiment.tables.render import Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, figure, table
+from entropy_valley.experiment.tables.formats import RISING
+from entropy_valley.experiment.tables.report import Data, Figure, Names, Row, Shown, aligned, figure, table
 from entropy_valley.experiment.tables.scores import main_cells
-from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure, Panel
+from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -149,22 +148,13 @@ def tidy(*frames: pd.DataFrame) -> pd.DataFrame:
 
 # --- The table.
 
-COLUMNS = (
-    Column("Direction", align="l"),
-    Column("Nearer to the reference's", align="l"),
-    Column("Sentences", align="r"),
-    Column("Lead on these"),
-    Column("Adds to the lead"),
-    Column("Share of the lead"),
-)
-
 
 @table(
     "Where a lead in {metric} comes from: sentences on which the first method's canvas is nearer to the reference's "
     "than the second's, those on which both are equally far, and those on which the second's is nearer.",
     with_control,
     columns=READ,
-    metrics=lambda names: [names.metric],
+    metrics=Names.only_main,
 )
 def dissociation(names: Names, data: Data) -> Shown:
     """A section for each pair of methods, with a group of rows for each direction. The numbers are the means of methods
@@ -177,7 +167,9 @@ def dissociation(names: Names, data: Data) -> Shown:
     for part in parts.sort_values(["method", "baseline"], kind="stable").itertuples():
         section = names.difference(part.method, part.baseline)
         rows.append(Row(part_texts(names, part), section, shaded=part.canvas == "all"))
-    return Shown(numbers, COLUMNS, rows, [*reading(names, numbers)], labels=2)
+    columns = aligned("l", "Direction", "Nearer to the reference's") + aligned("r", "Sentences")
+    columns += aligned("c", "Lead on these", "Adds to the lead", "Share of the lead")
+    return Shown(numbers, columns, rows, [*reading(names, numbers)], labels=2)
 
 
 def part_texts(names: Names, part: Any) -> list[str]:
@@ -216,7 +208,7 @@ def reading(names: Names, numbers: pd.DataFrame) -> Iterator[str]:
     )
     tested = parts[parts["seed"].notna() & (parts["method"] == "ev") & (parts["canvas"] == "not_nearer")]
     for baseline, of_baseline in tested.groupby("baseline", sort=False):
-        yield f"Not nearer than {names.method(str(baseline)).short}'s: {counted(names, of_baseline)}."
+        yield f"Not nearer than {names.method(baseline).short}'s: {counted(names, of_baseline)}."
     for metric, label in LENGTHS.items():
         yield f"{label}: {listed(names, numbers[numbers['metric'] == metric])}."
     yield footnotes.ORACLE

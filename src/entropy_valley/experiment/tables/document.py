@@ -18,14 +18,6 @@ from entropy_valley.experiment.tables.formats import Names
 from entropy_valley.experiment.tables.report import Report
 
 NAME = "report"
-PAPER = (  # the labels of the paper in its order, as our files
-    "figures/cases", "figures/method", "figures/hero", "tables/main", "tables/ar_reference", "figures/crossbb",
-    "figures/dissociation", "tables/faithfulness_summary", "tables/human_eval", "tables/hyperparams",
-    "tables/candidate_range", "tables/ratio_sweep", "tables/multi_candidate", "tables/direct_length_baselines",
-    "figures/pareto", "tables/full_pareto", "tables/full_significance", "tables/fwdcount_control", "tables/coverage",
-    "tables/failure_buckets", "tables/order_sweep_summary", "tables/negative_order", "tables/crossbb",
-    "tables/crossbb_bleu", "tables/defr_transfer", "figures/human_eval", "tables/human_eval_details",
-)  # fmt: skip
 PACKAGES = ("graphicx", "caption", "hyperref")
 REMEDY = "Install what is missing (Debian: apt install texlive-latex-extra latex-cjk-chinese), or compile {} elsewhere."
 
@@ -69,21 +61,18 @@ def write(experiment: Experiment, configured: Mapping[str, Report], out: Path) -
     packages = [*render.LATEX_PACKAGES, *PACKAGES]
     for file in read({path: report for path, report in configured.items() if report.ready}):
         path, _, ending = file.partition(".")
-        part = of_paper if path in PAPER else ours
+        part = of_paper if path in render.PAPER else ours
         part[path] = configured[path].text
         # A table says in its first line which packages it needs.
         if ending != "pdf" and render.CHINESE in files.read_lines(out.parent / file)[0]:
             packages.append(render.CHINESE)
     # Those of the paper in its order, the others in that of the registry.
-    parts = {"The paper's tables and figures": sorted(of_paper.items(), key=_place), "Ours": ours.items()}
+    in_order = sorted(of_paper.items(), key=lambda part: render.PAPER.index(part[0]))
+    parts = {"The paper's tables and figures": in_order, "Ours": ours.items()}
     text = render.LATEX.get_template("document.tex").render(
         packages=dict.fromkeys(packages), facts=about(experiment), parts=parts, titled=render.title
     )
     files.write_text(out, text)
-
-
-def _place(item: tuple[str, str]) -> int:
-    return PAPER.index(item[0])
 
 
 def typeset(source: Path, out: Path) -> None:

@@ -14,9 +14,8 @@ from entropy_valley.experiment.config.matrix import instruct_cells
 from entropy_valley.experiment.config.params import shifted
 from entropy_valley.experiment.config.paths import adapter_folder
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import RISING, Names
-from entropy_valley.experiment.tables.render import Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.formats import RISING
+from entropy_valley.experiment.tables.report import Data, Names, Row, Shown, aligned, table
 from entropy_valley.model import adapters
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
@@ -154,18 +153,21 @@ def dream_instruct(names: Names, data: Data) -> Shown:
     numbers = instruct_numbers(names, data)
     keyed = numbers.set_index("metric")
     values = {key: rows["value"].to_dict() for key, rows in keyed.groupby(["backbone", "method"])}
-    columns = [Column("Variant", align="l")]
-    columns += [
-        Column(title, "Training cross-entropy")
-        for title in ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
-    ]
+    columns = aligned("l", "Variant")
+    titles = ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
+    columns += aligned("c", *titles, over="Training cross-entropy")
     for name in RISING:
-        columns += [Column(title, names.method(name).short) for title in ("Empty", "Length", names.metric.label)]
+        columns += aligned("c", "Empty", "Length", names.metric.label, over=names.method(name).short)
     sections: dict[str, list[Row]] = {}
     for name, variant in variants(names).items():
         texts = [variant["label"], *loss_texts(values.get((name, ""), {}))]
         for method in RISING:
-            texts += output_texts(names, values.get((name, method), {}))
+            own = values.get((name, method))
+            if own is None:
+                texts += [formats.NONE] * 3
+            else:
+                score = formats.number(own[names.metric.name], names.metric.decimals)
+                texts += [f"{own['empty_rate']:.1%}", f"{own['mean_characters']:.2f}", score]
         # Variants with and without the shift alternate in the config.
         sections.setdefault(heading(variant), []).append(Row(texts, heading(variant)))
     rows = [row for section in sections.values() for row in section]
@@ -175,14 +177,6 @@ def dream_instruct(names: Names, data: Data) -> Shown:
 def heading(variant: Mapping[str, Any]) -> str:
     read = "Logits shifted by one slot" if variant["shifted"] else "Logits not shifted"
     return read + (", as the checkpoint was trained" if variant["shifted"] == variant["natural_shift"] else "")
-
-
-def output_texts(names: Names, values: Mapping[str, float]) -> list[str]:
-    """The texts below a method."""
-    if not values:
-        return [formats.NONE] * 3
-    score = formats.number(values[names.metric.name], names.metric.decimals)
-    return [f"{values['empty_rate']:.1%}", f"{values['mean_characters']:.2f}", score]
 
 
 def loss_texts(training: Mapping[str, float]) -> list[str]:

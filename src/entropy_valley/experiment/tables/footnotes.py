@@ -114,10 +114,10 @@ def timing(measured: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def sentences(names: Names, data: Loaded) -> str:
     """How many sentences each test set of the table has."""
-    counts: dict[int, dict[str, None]] = {}
-    for cell in data.cells.itertuples():
-        counts.setdefault(cell.sentences, {})[names.place(cell.direction, cell.testset)] = None
     # Test sets of one size share a number.
+    counts: dict[int, list[str]] = {}
+    for direction, testset, count in data.cells[[*PLACE, "sentences"]].drop_duplicates().itertuples(index=False):
+        counts.setdefault(count, []).append(names.place(direction, testset))
     if len(counts) == 1:
         return f"N = {next(iter(counts)):,} sentences."
     parts = "; ".join(f"{', '.join(places)}: {count:,}" for count, places in counts.items())
@@ -197,7 +197,7 @@ def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:
     own: list[str] = []
     shared: list[str] = []
     for backbone, runs in cells.groupby("backbone", sort=False):
-        name = names.backbone(str(backbone))
+        name = names.backbone(backbone)
         seeds, checkpoints = runs["seed"].nunique(), runs["backbone_digest"].nunique()
         # Then a deviation is over both, in unknown parts.
         if 1 < checkpoints < seeds:

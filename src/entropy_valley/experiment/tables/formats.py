@@ -52,6 +52,10 @@ class Names:
         """The study of a table that each study of its layout has."""
         return self.experiment.studies[self.name]
 
+    def only_main(self) -> list[Metric]:
+        """The main metric alone."""
+        return [self.metric]
+
     def main_metrics(self) -> list[Metric]:
         """Those of the main table."""
         return self.named_metrics(*(self.experiment.tables.metrics or [self.metric.name, "bleu"]))
@@ -60,7 +64,7 @@ class Names:
         """Metrics by their names, in this order."""
         return [metric for name in names for metric in self.metrics if metric.name == name]
 
-    def backbone(self, name: str) -> str:
+    def backbone(self, name: Any) -> str:
         """The printed name of a backbone."""
         return self.experiment.backbones[name].label
 
@@ -68,7 +72,7 @@ class Names:
         """The printed direction, with its test set where the direction has more than one."""
         return f"{direction(name)} ({testset})" if self._directions.count(name) > 1 else direction(name)
 
-    def method(self, name: str) -> MethodNames:
+    def method(self, name: Any) -> MethodNames:
         """The printed names of a length method, as its block gives them, or its own name. ``beam4`` is a beam search,
         which has no block."""
         if beam := re.fullmatch(r"beam(\d+)", name):
@@ -77,7 +81,7 @@ class Names:
         label = getattr(block, "label", None) or name
         return MethodNames(label, getattr(block, "short", None) or label)
 
-    def difference(self, *names: str) -> str:
+    def difference(self, *names: Any) -> str:
         """``EV − Ratio``, ``EV − (Ratio + EOS)``: the difference of two methods, by their short names."""
         shorts = [self.method(name).short for name in names]
         return " − ".join(f"({short})" if re.search(" [+−] ", short) else short for short in shorts)
@@ -138,6 +142,11 @@ def _language(code: str) -> str:
 
 NOT_AVAILABLE = "n/a"
 NONE = "–"  # a number that there is not
+
+
+def dash(text: str) -> str:
+    """A number that there is, or a dash."""
+    return NONE if text == NOT_AVAILABLE else text
 
 
 def mean_std(mean: float, std: float, decimals: int) -> str:

@@ -21,11 +21,10 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.comparisons import of_shared_seeds
 from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import formats, style
-from entropy_valley.experiment.tables.formats import RISING, Names
+from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.orders import FIXED, RUNS, order_numbers
-from entropy_valley.experiment.tables.report import Data, figure
-from entropy_valley.experiment.tables.scores import Rows, main_cells
-from entropy_valley.experiment.tables.style import Figure
+from entropy_valley.experiment.tables.report import Data, Figure, Names, figure
+from entropy_valley.experiment.tables.scores import Rows, main_cells, places_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +80,7 @@ def hero(names: Names, data: Data) -> Figure:
     names = Names(names.experiment, lengths_cells(names.experiment))
     # Panel A is of the diffusion model alone.
     denoised = [cell for cell in names.cells if not cell.autoregressive]
-    rows = means(names, data, denoised)
+    rows = summary(data.of(denoised), names.metrics[:1])
     parts, panels = [rows.assign(panel="A")], [functools.partial(_draw_lengths, names, rows)]
     # Without an autoregressive backbone there is nothing for panel B.
     if len(denoised) < len(names.cells):
@@ -92,15 +91,11 @@ def hero(names: Names, data: Data) -> Figure:
         parts.append(rows.assign(panel="B"))
         panels.append(functools.partial(_draw_references, names, rows))
     if sweep := sweep_of(names.experiment):
-        rows = _lengths_and_orders(sweep, data.of(sweep.cells), means(names, data, names.cells))
+        main = summary(data.of(names.cells), names.metrics[:1])
+        rows = _lengths_and_orders(sweep, data.of(sweep.cells), main)
         parts.append(rows.assign(panel="C"))
         panels.append(functools.partial(_draw_orders, sweep, rows))
     return Figure(pd.concat(parts), panels, width=2.1, height=2.5)
-
-
-def means(names: Names, data: Data, cells: Sequence[Cell]) -> pd.DataFrame:
-    """Means over runs in the main metric."""
-    return summary(data.of(cells), names.metrics[:1])
 
 
 def _lengths_and_orders(sweep: Names, data: Data, main: pd.DataFrame) -> pd.DataFrame:
@@ -129,12 +124,12 @@ def _draw_lengths(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
         closed = formats.percent(ev.gap_closure_mean, ev.gap_closure_std).replace(" ±", "\n±")
         _above(axes, position, (ratio, ev, oracle), closed)
     axes.set_ylabel(names.metric.label)
-    _frame(axes, [names.place(*place) for place in _places(numbers)])
+    _frame(axes, [names.place(*place) for place in places_of(numbers)])
 
 
 def _draw_references(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     """Panel B: EV against each autoregressive system, the other length methods faint behind it, and EV's lead."""
-    beams, places = numbers[numbers["steps"] == 0], _places(numbers)
+    beams, places = numbers[numbers["steps"] == 0], places_of(numbers)
     ratio, ev, oracle = _lengths(names, numbers[numbers["steps"] > 0])
     # Ratio and Oracle are for orientation here.
     series = [ratio._replace(colour=style.faint(ratio.colour)), ev, oracle._replace(colour=style.faint(oracle.colour))]
@@ -143,7 +138,7 @@ def _draw_references(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     for (backbone, rows), look in zip(beams.groupby("backbone", sort=False), looks, strict=False):
         of_place = Rows(rows, *PLACE, "method")
         method = rows["method"].iloc[0]
-        series.append(Series(names.backbone(str(backbone)), *look, [of_place[*place, method] for place in places]))
+        series.append(Series(names.backbone(backbone), *look, [of_place[*place, method] for place in places]))
     _points(axes, series)
     for position, rows in enumerate(zip(*(one.rows for one in series), strict=True)):
         _, ev, _, *others = rows
@@ -167,34 +162,26 @@ def _draw_orders(sweep: Names, numbers: pd.DataFrame, axes: Axes) -> None:
         by_length = {row.method: row for row in here if row.order == main and row.method in RISING}
         lengths = [Series("", *LOOKS[name], [by_length[name]]) for name in RISING]
         title = f"Length\n{by_length['ev'].runs} runs" if several else f"Length\n{seed}"
-        places[title] = (lengths, [*by_length.values()], _value(here, "length_span"))
+        span = {row.metric: row.mean for row in here}
+        places[title] = (lengths, [*by_length.values()], span["length_span"])
     # The main order is among the lengths already.
     orders = [row for row in here if row.method == FIXED and row.order != main]
     guided = [row for row in orders if source_guided(sweep.experiment, row.order)]
     series = [Series(*GUIDED, [row]) for row in guided]
     series += [Series(*CONTROL, [row]) for row in orders if row not in guided]
-    places[f"Order\n{seed}"] = (series, guided, _value(here, "source_guided_span"))
+    places[f"Order\n{seed}"] = (series, guided, span["source_guided_span"])
     for position, (series, _, _) in enumerate(places.values()):
         _points(axes, series, position)
-    for position, (series, spanned, span) in enumerate(places.values()):
+    for position, (series, spanned, value) in enumerate(places.values()):
         scores = [row.mean for row in spanned]
         _band(axes, position, min(scores), max(scores), "span")
-        _above(axes, position, [one.rows[0] for one in series], formats.number(span, sweep.metric.decimals))
+        _above(axes, position, [one.rows[0] for one in series], formats.number(value, sweep.metric.decimals))
     _frame(axes, [*places])
-
-
-def _value(rows: Sequence[Any], span: str) -> float:
-    (value,) = (row.mean for row in rows if row.metric == span)
-    return value
-
-
-def _places(numbers: pd.DataFrame) -> list[Any]:
-    return [*dict.fromkeys(numbers[PLACE].itertuples(index=False, name=None))]
 
 
 def _lengths(names: Names, numbers: pd.DataFrame) -> list[Series]:
     """Ratio, EV and Oracle in each place."""
-    of_place, places = Rows(numbers, *PLACE, "method"), _places(numbers)
+    of_place, places = Rows(numbers, *PLACE, "method"), places_of(numbers)
     return [
         Series(names.method(name).short, *LOOKS[name], [of_place[*place, name] for place in places]) for name in RISING
     ]

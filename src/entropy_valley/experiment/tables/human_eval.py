@@ -16,12 +16,11 @@ from entropy_valley.experiment.human_evaluation import statistics
 from entropy_valley.experiment.human_evaluation.pack import BUCKETS
 from entropy_valley.experiment.human_evaluation.settings import POOLED
 from entropy_valley.experiment.human_evaluation.statistics import PREFERENCES, SCALES
+from entropy_valley.experiment.stats.significance import spearman
 from entropy_valley.experiment.tables import formats
-from entropy_valley.experiment.tables.formats import Names
-from entropy_valley.experiment.tables.render import Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, figure, table
+from entropy_valley.experiment.tables.report import Data, Figure, Names, Row, Shown, aligned, figure, table
 from entropy_valley.experiment.tables.scores import main_cells
-from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS, Figure
+from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, SERIES_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,13 +131,16 @@ def pair(names: Names, direction: str) -> list[matrix.Cell]:
 
 def systems(names: Names, direction: str) -> list[str]:
     """The two systems of a direction as tables print them, the first one first, with what else they differ in."""
-    first, second = ([names.backbone(cell.backbone), names.order(cell.order), f"T = {cell.steps}", f"seed {cell.seed}"]
-                     for cell in pair(names, direction))  # fmt: skip
-    # Only what tells the two systems apart is printed.
-    apart = [number for number, part in enumerate(first) if part != second[number]]
-    labels = []
-    for cell, parts in zip(pair(names, direction), (first, second), strict=True):
-        labels.append(", ".join([names.method(cell.method).short, *(parts[number] for number in apart)]))
+    labels, others = [], []
+    for cell in pair(names, direction):
+        labels.append(names.method(cell.method).short)
+        others.append(
+            [names.backbone(cell.backbone), names.order(cell.order), f"T = {cell.steps}", f"seed {cell.seed}"]
+        )
+    for first, second in zip(*others, strict=True):
+        # Only what tells the two systems apart is printed.
+        if first != second:
+            labels = [f"{labels[0]}, {first}", f"{labels[1]}, {second}"]
     return labels
 
 
@@ -169,8 +171,8 @@ def human_eval(names: Names, data: Data) -> Shown:
         shown = [formats.signed(of_all[scale], 2) for scale in SCALES]
         texts = [formats.direction(name), " − ".join(systems(names, name)), *shown, _preferences(of_all)]
         rows.append(Row([*texts, f"{of_all['sentences']:.0f}"]))
-    scales = [Column(f"Δ {scale.capitalize()}") for scale in SCALES]
-    columns = [Column("Direction", align="l"), Column("Systems"), *scales, Column("Preference"), Column("N", align="r")]
+    scales = [f"Δ {scale.capitalize()}" for scale in SCALES]
+    columns = aligned("l", "Direction") + aligned("c", "Systems", *scales, "Preference") + aligned("r", "N")
     return Shown(tidy(values), columns, rows, [PREFERRED, MAJORITY, *rated(names, values)])
 
 
@@ -185,7 +187,7 @@ def human_eval_details(names: Names, data: Data) -> Shown:
     for name in directions_of(names):
         section = f"{formats.direction(name)}, {' − '.join(systems(names, name))}"
         rows += [Row(texts, section) for texts in _details(names, values, name)]
-    columns = [Column("", align="l"), *map(Column, names.experiment.human_evaluation.annotators), Column("All")]
+    columns = aligned("l", "") + aligned("c", *names.experiment.human_evaluation.annotators, "All")
     return Shown(tidy(values), columns, rows, [PREFERRED, MAJORITY, TESTS, AGREEMENT, *rated(names, values)])
 
 
@@ -279,13 +281,11 @@ def _boxes(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None
 
 def _scatter(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None:
     means = rows.groupby("id")[["adequacy", "difference"]].mean()
-    # The figure shows adequacy alone; the function wants both scales.
-    correlations = statistics.correlations(means.assign(fluency=means["adequacy"]))
     axes.axhline(0, color=INK, linewidth=0.6)
     axes.axvline(0, color=INK, linewidth=0.6)
     axes.scatter(means["difference"], means["adequacy"], s=12, color=SERIES_COLOURS[3], alpha=0.6, linewidth=0)
     axes.set_xlabel(f"Δ {names.metric.label} ({' − '.join(systems(names, direction))})")
     axes.set_ylabel("mean Δ adequacy")
-    rho, p = correlations["adequacy_rho"], correlations["adequacy_rho_p"]
+    rho, p = spearman(means["difference"], means["adequacy"])
     of_p = "" if math.isnan(p) else " (p < 0.001)" if p < 0.001 else f" (p = {formats.small_p(p)})"
     axes.set_title(f"Spearman's ρ = {formats.number(rho, 3)}{of_p}")

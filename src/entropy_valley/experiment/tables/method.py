@@ -16,9 +16,7 @@ import pandas as pd
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.experiment.config.methods import grid
 from entropy_valley.experiment.tables import style
-from entropy_valley.experiment.tables.formats import Names
-from entropy_valley.experiment.tables.report import Data, figure
-from entropy_valley.experiment.tables.style import Figure
+from entropy_valley.experiment.tables.report import Data, Figure, Names, figure
 from entropy_valley.lengths.base import candidate_length
 
 if TYPE_CHECKING:

@@ -13,12 +13,10 @@ import pandas as pd
 from entropy_valley.data.categories import CATEGORIES, categories_of, refused
 from entropy_valley.experiment.config.methods import source_guided
 from entropy_valley.experiment.frames import PLACE
-from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test
+from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test, spearman
 from entropy_valley.experiment.stats.summary import require_costs
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import Names
-from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.report import Bold, Data, Names, Row, Shown, aligned, table
 
 RUNS = ["backbone", *PLACE, "steps", "seed"]
 FIXED = "oracle"  # the length method under which orders are compared
@@ -112,8 +110,9 @@ def spans(names: Names, cells: pd.DataFrame) -> dict[str, float]:
 def orders(names: Names, data: Data) -> Shown:
     """For each run the main order and those guided by the source, the controls, and the spans."""
     numbers, main = order_numbers(names, data), names.experiment.tables.order
-    titles = [*(metric.label for metric in names.shown_metrics), f"Δ vs {names.order(main)} [95 % CI]", "p"]
-    columns = [Column("Schedule", align="l"), *map(Column, [*titles, "Calls", "Slots", "Passes"])]
+    metrics = [metric.label for metric in names.shown_metrics]
+    delta = f"Δ vs {names.order(main)} [95 % CI]"
+    columns = aligned("l", "Schedule") + aligned("c", *metrics, delta, "p", "Calls", "Slots", "Passes")
     rows: list[Row] = []
     for key, of_run in numbers.groupby(RUNS, sort=False):
         values = {system: rows["value"] for system, rows in of_run.set_index("metric").groupby(["method", "order"])}
@@ -122,10 +121,11 @@ def orders(names: Names, data: Data) -> Shown:
         title = heading(names, key, values[FIXED, main]["sentences"])
         # First the main order, then those guided by the source, then the controls.
         for name in sorted(listed, key=lambda name: (name != main, name not in guided)):
-            is_control = name != main and name not in guided
-            rows.append(
-                Row(order_texts(names, name, values[FIXED, name]), "Additional controls" if is_control else title)
-            )
+            own = values[FIXED, name]
+            texts = [names.order(name)]
+            texts += [formats.number(own[metric.name], metric.decimals) for metric in names.shown_metrics]
+            texts += [*difference_texts(names, own), *(f"{own[cost]:.2f}" for cost in COSTS[1:])]
+            rows.append(Row(texts, title if name == main or name in guided else "Additional controls"))
         # The spans stand apart from the orders.
         for number, texts in enumerate(span_texts(names, values["", ""])):
             rows.append(Row([*texts, *[formats.NONE] * (len(columns) - len(texts))], parts=number == 0))
@@ -140,16 +140,6 @@ def orders(names: Names, data: Data) -> Shown:
         "that looks at the SIG is two. Passes: those really needed."
     )
     return Shown(numbers, columns, rows, notes)
-
-
-def order_texts(names: Names, order: str, values: Numbers) -> list[str]:
-    scores = [formats.number(values[metric.name], metric.decimals) for metric in names.shown_metrics]
-    return [
-        names.order(order),
-        *scores,
-        *difference_texts(names, values),
-        *(f"{values[name]:.2f}" for name in COSTS[1:]),
-    ]
 
 
 def difference_texts(names: Names, values: Numbers) -> list[str]:
@@ -227,19 +217,10 @@ def category_numbers(names: Names, data: Data) -> pd.DataFrame:
                 values |= part[[*ORDERED]].mean().to_dict()
                 values |= tested(names, part["other"], part["main"])
             if name == OVERALL:
-                values |= spearman(frame["concentration"], frame["other"] - frame["main"])
+                test = spearman(frame["concentration"], frame["other"] - frame["main"])
+                values |= dict(zip(("spearman_rho", "spearman_p"), test, strict=True))
             rows += [(*key, name, *item) for item in values.items()]
     return pd.DataFrame(rows, columns=[*RUNS, "category", "metric", "value"])
-
-
-def spearman(concentration: pd.Series, lead: pd.Series) -> dict[str, float]:
-    import scipy.stats
-
-    # A rank correlation of constants is no number.
-    if len(lead) < 3 or lead.nunique() < 2 or concentration.nunique() < 2:
-        return {"spearman_rho": math.nan, "spearman_p": math.nan}
-    test = scipy.stats.spearmanr(concentration, lead)
-    return {"spearman_rho": float(test.statistic), "spearman_p": float(test.pvalue)}
 
 
 @table(
@@ -253,14 +234,18 @@ def categories(names: Names, data: Data) -> Shown:
     numbers, metric = category_numbers(names, data), names.metric
     other, main = names.order(other_order(names)), names.order(names.experiment.tables.order)
     scores = [f"{metric.label} {name}" for name in (other, main)]
-    columns = [Column("Category", align="l"), Column("N", align="r")]
-    columns += map(Column, [*scores, f"Δ ({other} − {main}) [95 % CI]", "p"])
+    columns = aligned("l", "Category") + aligned("r", "N")
+    columns += aligned("c", *scores, f"Δ ({other} − {main}) [95 % CI]", "p")
     rows, correlations = [], []
     for key, of_run in numbers.groupby(RUNS, sort=False):
         values = of_run.set_index(["category", "metric"])["value"]
         title = heading(names, key, values[OVERALL, "sentences"])
         for name in (*CATEGORIES, OVERALL):
-            texts = [name.capitalize(), *category_texts(names, values[name])]
+            own = values[name]
+            texts = [name.capitalize(), f"{own['sentences']:.0f}"]
+            # A category without sentences has no scores.
+            texts += [formats.dash(formats.number(own.get(one, math.nan), metric.decimals)) for one in ORDERED]
+            texts += difference_texts(names, own)
             # The whole stands apart from its parts, in bold type.
             if name == OVERALL:
                 rows.append(Row([texts[0], *map(Bold, texts[1:])], parts=True))
@@ -276,14 +261,6 @@ def categories(names: Names, data: Data) -> Shown:
         *correlations,
     ]
     return Shown(numbers, columns, rows, notes)
-
-
-def category_texts(names: Names, values: Numbers) -> list[str]:
-    """The texts of a category; dashes where no sentence is in it."""
-    scores = [
-        formats.number(values[name], names.metric.decimals) if name in values else formats.NONE for name in ORDERED
-    ]
-    return [f"{values['sentences']:.0f}", *scores, *difference_texts(names, values)]
 
 
 def correlation(difference: str, title: str, values: Numbers) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, all_cells
 from entropy_valley.experiment.config.methods import declares
 from entropy_valley.experiment.config.schema import metrics_of
+from entropy_valley.experiment.frames import further_file
 from entropy_valley.experiment.tables import formats, render
 from entropy_valley.experiment.tables.coverage import extractors
 from entropy_valley.experiment.tables.formats import Names
@@ -49,8 +50,7 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
 def inputs(experiment: Experiment, place: PagePlace) -> list[str]:
     """Every file that a page reads."""
     shown, root = _shown(experiment, place), experiment.results
-    testset = f"{root}/corpus/{shown[0].direction}/test/{shown[0].testset}.jsonl"
-    return [testset, *set_files(experiment, root, shown)]
+    return [further_file(root, "test set", shown[0]), *set_files(experiment, root, shown)]
 
 
 def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
@@ -70,55 +70,45 @@ def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -
     """Write the page of a test set's sentences, with the outputs of some cells."""
     experiment, (source, target) = results.experiment, shown[0].direction.split("-")
     rules = base_language(source)
-    rows = data_of(results, shown, ("hypothesis", "source", "target", "length", "canvas")).sentences
+    results_of = data_of(results, shown, ("hypothesis", "source", "target", "length", "canvas"))
     # A metric of whole systems has nothing to say of a sentence.
     metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
-    outputs = [_outputs(rows, cell, metrics) for cell in shown]
+    outputs = [_outputs(results_of.of([cell]).sentences, metrics) for cell in shown]
     find = extractors(source)
     sentences = []
-    for row in rows.drop_duplicates("id").itertuples():
-        # Lists, not objects: their keys would stand again in each sentence.
-        about = [row.id, row.source, row.target, _categories(row.source, rules)]
+    for row in results_of.sentences.drop_duplicates("id").itertuples():
+        kinds = categories(row.source, rules) if rules in LANGUAGES else ()
         items = [extract(row.source) for extract in find.values()]
-        sentences.append([*about, items, [output[row.id] for output in outputs]])
+        # Lists, not objects: their keys would stand again in each sentence.
+        about = [row.id, row.source, row.target, [*map(CATEGORIES.index, kinds)], items]
+        sentences.append([*about, [output[row.id] for output in outputs]])
+    systems = []
+    for cell in shown:
+        label, is_main = experiment.backbones[cell.backbone].label, cell.backbone == experiment.tables.backbone
+        # Only of log-probabilities may the page print a probability for a score.
+        gives = bool(cell.order) and declares(experiment, cell.method, "gives_probabilities")
+        systems.append([Names(experiment).method(cell.method).short, label, cell.method, is_main, gives])
     data = {
         "languages": [source.replace("_", "-"), target.replace("_", "-")],  # as HTML has them
         "metrics": [[one.label, one.decimals, 1 if one.higher_is_better else -1] for one in metrics],
         "kinds": list(find),
         "categories": CATEGORIES if rules in LANGUAGES else [],
-        "systems": [_named(experiment, cell) for cell in shown],
+        "systems": systems,
         "sentences": sentences,
     }
     render.write_page(path, "sentences", f"{formats.direction(shown[0].direction)}, {shown[0].testset}", data)
 
 
-def _named(experiment: Experiment, cell: Cell) -> list[Any]:
-    """Method and backbone as they are printed, the method's key, whether it is of the main backbone, and whether the
-    method's scores are negative log-probabilities."""
-    label, main = experiment.backbones[cell.backbone].label, experiment.tables.backbone
-    # Only then may the page print a probability for a score.
-    gives = bool(cell.order) and declares(experiment, cell.method, "gives_probabilities")
-    return [Names(experiment).method(cell.method).short, label, cell.method, cell.backbone == main, gives]
-
-
-def _categories(text: str, language: str) -> list[int]:
-    return [CATEGORIES.index(name) for name in categories(text, language)] if language in LANGUAGES else []
-
-
-def _outputs(sentences: pd.DataFrame, cell: Cell, metrics: Sequence[Metric]) -> dict[str, list[Any]]:
-    """By sentence: text, slots, scores, and the candidates with the score of each, of methods that compare some."""
-    key = {"pool": "", **cell.key()}
-    rows = sentences[(sentences[[*key]] == [*key.values()]).all(axis=1)]
+def _outputs(sentences: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, list[Any]]:
+    """By sentence: text, slots, scores; and of methods that compare several candidates, these in ascending order and
+    the score of each."""
     texts = {}
-    for row in rows.to_dict("records"):
+    for row in sentences.to_dict("records"):
         # JSON has no NaN.
         scores = [None if pd.isna(row.get(metric.name)) else row[metric.name] for metric in metrics]
-        curve = [] if cell.autoregressive else _curve(row["canvas"])
-        texts[row["id"]] = [row["hypothesis"], row["length"], scores, *curve]
+        texts[row["id"]] = [row["hypothesis"], row["length"], scores]
+        # A system that writes from left to right has no canvas.
+        pairs = sorted(zip(row["canvas"]["candidates"], row["canvas"]["scores"], strict=False)) if row["steps"] else []
+        if len(pairs) > 1:
+            texts[row["id"]] += map(list, zip(*pairs, strict=True))
     return texts
-
-
-def _curve(canvas: Mapping[str, Any]) -> list[list[float]]:
-    """Candidates, in ascending order, and their scores; nothing where there are not two."""
-    pairs = sorted(zip(canvas["candidates"], canvas["scores"], strict=False))
-    return [list(one) for one in zip(*pairs, strict=True)] if len(pairs) > 1 else []

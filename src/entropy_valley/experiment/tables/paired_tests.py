@@ -15,10 +15,9 @@ from entropy_valley.experiment.frames import PLACE, SETTING
 from entropy_valley.experiment.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
 from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import RISING, Names
-from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
-from entropy_valley.experiment.tables.report import ZEROS, Data, table
-from entropy_valley.experiment.tables.scores import Rows, main_cells
+from entropy_valley.experiment.tables.formats import RISING
+from entropy_valley.experiment.tables.report import ZEROS, Bold, Data, Names, Row, Shown, aligned, table
+from entropy_valley.experiment.tables.scores import Rows, main_cells, places_of
 
 # --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
 
@@ -29,7 +28,7 @@ LEVEL = 0.001  # of both p, below which a lead holds, as in the paper's sentence
     "Paired sentence-level {metric} tests of each run: bootstrap, Wilcoxon signed-rank {zeros}, and paired Cohen's d. "
     "Seeds are never pooled. Below, in how many runs each lead holds.",
     table_cells,
-    metrics=lambda names: [names.metric],
+    metrics=Names.only_main,
 )
 def full_significance(names: Names, data: Data) -> Shown:
     """EV, Ratio and Oracle against each other, sentence by sentence: a section per backbone, a group per run."""
@@ -37,7 +36,7 @@ def full_significance(names: Names, data: Data) -> Shown:
     # No main table has pools.
     tests = printed(compare(data.sentences, metric.name, how)).drop(columns="pool")
     titles = ("Δ [95 % CI]", "p", "Wilcoxon's p", "Cohen's d")
-    columns = [Column("Run", align="l"), Column("Comparison", align="l"), *map(Column, titles)]
+    columns = aligned("l", "Run", "Comparison") + aligned("c", *titles)
     rows = []
     for test in tests.itertuples():
         texts = [
@@ -86,16 +85,12 @@ def held(names: Names, tests: pd.DataFrame) -> Iterator[str]:
     yield f"A lead holds if its interval is above 0 and both p below {LEVEL:g}{few}. In how many runs:"
     tests = tests.assign(held=holds(tests))
     for (first, second), rows in tests.groupby(["first", "second"], sort=False):
-        parts = [
-            f"{names.backbone(str(backbone))} {_counted(of_one)}"
-            for backbone, of_one in rows.groupby("backbone", sort=False)
-        ]
+        parts = []
+        for backbone, of_one in rows.groupby("backbone", sort=False)["held"]:
+            parts.append(f"{names.backbone(backbone)} {of_one.sum()} of {len(of_one)}")
         several = f" ({', '.join(parts)})" if len(parts) > 1 else ""
-        yield f"{names.difference(str(first), str(second))}: {_counted(rows)}{several}."
-
-
-def _counted(tests: pd.DataFrame) -> str:
-    return f"{tests['held'].sum()} of {len(tests)}"
+        count = f"{rows['held'].sum()} of {len(rows)}"
+        yield f"{names.difference(first, second)}: {count}{several}."
 
 
 # --- Matched data: one backbone's length methods beside autoregressive systems of the same pairs.
@@ -132,9 +127,9 @@ def ar_reference(names: Names, data: Data) -> Shown:
     leads = leads_of_ev(names, data)
     numbers = pd.concat([means, leads]).reindex(columns=[*KEY, "seed", *NUMBERS])
     means = means[means["metric"] == names.metric.name]
-    places = [*dict.fromkeys(means[PLACE].itertuples(index=False, name=None))]
-    columns = [Column("System", align="l"), Column("Size", align="r"), Column("Setting", align="l")]
-    columns += [Column(names.place(*place), f"{names.metric.label} × 100") for place in places]
+    places = places_of(means)
+    columns = aligned("l", "System") + aligned("r", "Size") + aligned("l", "Setting")
+    columns += aligned("c", *(names.place(*place) for place in places), over=f"{names.metric.label} × 100")
     rows = [*system_rows(names, means, places), *lead_rows(names, leads, places)]
     notes = [footnotes.setting(names), footnotes.spread(means), *READING]
     return Shown(numbers, columns, rows, notes)
@@ -165,21 +160,18 @@ def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Ite
     for backbone, rows in shown.groupby("backbone", sort=False):
         denoised = rows["steps"].iloc[0] > 0
         kind = "masked diffusion" if denoised else "autoregressive, same training pairs"
-        zero_shot = names.experiment.backbones[backbone].zero_shot
+        setting = "zero-shot" if names.experiment.backbones[backbone].zero_shot else "LoRA-SFT"
+        # A variant has the shape of its origin.
+        shape = subject.backbone(names.experiment, checkpoint_of(names.experiment, backbone))["arguments"]
+        # It may be known only from its checkpoint.
+        size = formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
         for method in RISING if denoised else rows["method"].unique():
-            texts = [names.method(method).label, size(names, backbone), "zero-shot" if zero_shot else "LoRA-SFT"]
+            texts = [names.method(method).label, size, setting]
             for place in places:
                 row = of_place[backbone, *place, method]
                 text = formats.mean_std(100 * row.mean, 100 * row.std, decimals(names))
                 texts.append(Bold(text) if row.mean == best[place] and method not in names.informed else text)
             yield Row(texts, f"{names.backbone(backbone)}, {kind}", shaded=method == "ev")
-
-
-def size(names: Names, backbone: str) -> str:
-    """``8.0B``: the parameters of its shape; a dash where that is known only from its checkpoint."""
-    # A variant has the shape of its origin.
-    shape = subject.backbone(names.experiment, checkpoint_of(names.experiment, backbone))["arguments"]
-    return formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
 
 
 def lead_rows(names: Names, leads: pd.DataFrame, places: Sequence[Any]) -> Iterator[Row]:
@@ -196,5 +188,5 @@ def lead_rows(names: Names, leads: pd.DataFrame, places: Sequence[Any]) -> Itera
                 lines.setdefault("Mean over runs", {})[place] = formats.signed(100 * row.mean, decimals(names))
         # A seed that one direction lacks still has a row.
         for label, texts in lines.items():
-            section = f"{names.method('ev').label} − {names.backbone(str(backbone))}"
+            section = f"{names.method('ev').label} − {names.backbone(backbone)}"
             yield Row([label, "", "", *(texts.get(place, formats.NOT_AVAILABLE) for place in places)], section)

@@ -18,14 +18,14 @@ from entropy_valley.experiment.config.methods import grid
 from entropy_valley.experiment.stats.our_numbers import CONFIG, NONE, Ours, OurTables
 from entropy_valley.experiment.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means, numbers, tables
 from entropy_valley.experiment.tables import formats, render
-from entropy_valley.experiment.tables.formats import Names
-from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, table
+from entropy_valley.experiment.tables.report import Bold, Data, Names, Row, Shown, aligned, table
 from entropy_valley.settings import values_of
 
 PAPERS_METRIC = "COMET-22"
-# The places of the paper's text, by its labels, and what its numbers are of, where no other table prints it.
-NAMED = dict(csv.reader(files.read_lines(TRANSCRIPTION.with_name("names.csv"))))
+# How names in the columns of the transcription are printed, where not with blanks in the place of underscores.
+WORDS = {
+    (column, name): words for column, name, words in csv.reader(files.read_lines(TRANSCRIPTION.with_name("names.csv")))
+}
 DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
 
 
@@ -243,13 +243,7 @@ def _sorted(group: pd.DataFrame, column: str) -> str:
 
 # --- The layout.
 
-COLUMNS = (
-    Column("What", align="l"),
-    Column("Paper", align="r"),
-    Column("Here", align="r"),
-    Column("Difference", align="r"),
-    Column("Verdict", align="l"),
-)
+COLUMNS = aligned("l", "What") + aligned("r", "Paper", "Here", "Difference") + aligned("l", "Verdict")
 SIGNS = (
     "Other models, data or metrics than the paper's: sizes cannot be compared. Only claims, the signs of leads and the "
     "orders of systems are, and what was not run is in the CSV file alone."
@@ -283,7 +277,11 @@ def _differs(verdict: str) -> bool:
 def _place(label: str) -> str:
     """The paper's label in words."""
     kind, _, name = label.partition(":")
-    return NAMED.get(label) or render.title(name) + ", figure" * (kind == "fig")
+    return WORDS.get(("label", label)) or render.title(name) + ", figure" * (kind == "fig")
+
+
+def _words(column: str, name: str) -> str:
+    return WORDS.get((column, name), name.replace("_", " "))
 
 
 def _rows(table: pd.DataFrame, section: Callable[[str], str], placed: bool = False) -> list[Row]:
@@ -299,42 +297,16 @@ def _rows(table: pd.DataFrame, section: Callable[[str], str], placed: bool = Fal
 
 def _described(row: dict[str, Any]) -> str:
     """``En→Zh, T = 64, EV: COMET-22``."""
-    # Names in the file are in ASCII.
-    metric = row["metric"].replace("x100", "× 100").replace("_", " ")
-    setting = re.sub("[<>]?=|<", r" \g<0> ", row["setting"]).replace("<=", "≤").replace(">=", "≥")
-    metric = metric.replace("comet", PAPERS_METRIC).replace("bleu", "BLEU").replace("ci ", "95 % CI, ")
-    parts = [
-        NAMED.get(row["backbone"], row["backbone"]) if row["backbone"] != "llada-8b" else "",
-        formats.direction(row["direction"]) if row["direction"] else "",
-        " ".join(NAMED.get(word, word.replace("_", " ")) for word in setting.split(" ")),
-        _system(row["system"]),
-    ]
-    named = ", ".join(part for part in parts if part)
-    return f"{named}: {row['what'] or metric}" if named else row["what"] or metric
-
-
-def _system(name: str) -> str:
-    """``ev-ratio`` as EV − Ratio, ``ratio@37`` as Ratio, T = 37."""
-    return NAMED.get(name) or " − ".join(map(_one_system, name.split("-")))
-
-
-def _one_system(name: str) -> str:
-    name, _, steps = name.partition("@")
-    kind, _, setting = name.rpartition("_")
-    if kind == "hybrid":
-        named = f"{formats.ORDERS[kind]}, p = 0.{setting}"
-    elif kind == "ratio":
-        named = f"{NAMED[kind]} {setting}"
-    else:
-        named = formats.ORDERS.get(name) or NAMED.get(name, name.replace("_", " "))
-    return f"{named}, T = {steps}" if steps else named
+    named = ", ".join(filter(None, (_words(key, row[key]) for key in ("backbone", "direction", "setting", "system"))))
+    what = row["what"] or _words("metric", row["metric"])
+    return f"{named}: {what}" if named else what
 
 
 def _texts(row: dict[str, Any]) -> list[str]:
     """The cells of an order of systems, or of a claim."""
     texts = [row["text"], "" if row["verdict"] == NOT_RUN else row["ours_text"]]
     if row["kind"] == "order":
-        texts = [re.sub("[^ >=]+", lambda name: _system(name[0]), text) for text in texts]
+        texts = [re.sub("[^ >=]+", lambda name: _words("system", name[0]), text) for text in texts]
     return [*(text or formats.NONE for text in texts), ""]
 
 

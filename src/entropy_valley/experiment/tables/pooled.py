@@ -15,11 +15,10 @@ import pandas as pd
 from entropy_valley.experiment.config.methods import base_method
 from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
-from entropy_valley.experiment.stats.summary import BASELINES, closure, require_costs
+from entropy_valley.experiment.stats.summary import BASELINES, by_method, closure, require_costs
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, Names
-from entropy_valley.experiment.tables.render import Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, needs_methods, one_setting, table
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
+from entropy_valley.experiment.tables.report import Data, Names, Row, Shown, aligned, needs_methods, one_setting, table
 
 RUNS = [*PLACE, "backbone", "seed"]
 EVERY = "all"  # backbones together
@@ -52,10 +51,7 @@ def numbers(names: Names, data: Data, best_of: Sequence[str] = ()) -> pd.DataFra
     that score above and below the reference's length. ``hindsight`` is the best score of the methods ``best_of``.
     """
     require_costs(data.cells, ["calls", "passes"])
-    scores = data.sentences.pivot(index=[*RUNS, "id"], columns="method", values=names.metric.name)
-    # A bootstrap draws by place: the sentences stay in the order of the test set.
-    every = pd.MultiIndex.from_frame(data.sentences[[*RUNS, "id"]].drop_duplicates())
-    scores = scores.reindex(index=every, columns=data.cells["method"].unique())
+    scores = by_method(data.sentences, names.metric.name, RUNS)
     if best_of:
         scores[HINDSIGHT] = scores[[*best_of]].max(axis=1)
     backbones = [*data.cells["backbone"].unique()]
@@ -133,7 +129,7 @@ def share_text(row: Any, prefix: str) -> str:
 
 
 def number_text(value: float) -> str:
-    return formats.NONE if pd.isna(value) else formats.number(value, 2)
+    return formats.dash(formats.number(value, 2))
 
 
 def section(names: Names, row: Any) -> str:
@@ -148,9 +144,8 @@ def section(names: Names, row: Any) -> str:
 )
 def pooled(names: Names, data: Data) -> Shown:
     table, against = numbers(names, data), names.study.against
-    columns = [Column("Length method", align="l"), *map(Column, CLOSURE_TITLES.values())]
-    titles = ("Canvas error", f"Leads {names.method(against).short}", "Calls", "Passes")
-    columns += [Column(title, align="r") for title in titles]
+    columns = aligned("l", "Length method") + aligned("c", *CLOSURE_TITLES.values())
+    columns += aligned("r", "Canvas error", f"Leads {names.method(against).short}", "Calls", "Passes")
     rows = []
     for row in table.itertuples():
         texts = [names.method(row.method).label, *(share_text(row, prefix) for prefix in BASELINES.values())]
@@ -173,8 +168,8 @@ def ceiling(names: Names, data: Data) -> Shown:
     methods, against = dict.fromkeys(cell.method for cell in names.cells), names.study.against
     beside = [name for name in methods if base_method(names.experiment, name) == "oracle"]
     table = numbers(names, data, beside)
-    columns = [Column("Length method", align="l"), *map(Column, CLOSURE_TITLES.values())]
-    columns += [Column(title, align="r") for title in ("Canvas error", "Above the reference's", "Below")]
+    columns = aligned("l", "Length method") + aligned("c", *CLOSURE_TITLES.values())
+    columns += aligned("r", "Canvas error", "Above the reference's", "Below")
     rows = []
     for row in table.itertuples():
         hindsight = row.method == HINDSIGHT

@@ -3,6 +3,7 @@ through a template for Markdown, HTML or LaTeX. The texts are plain Unicode; the
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import itertools
 import re
@@ -34,6 +35,11 @@ class Column:
     over: str = ""
     align: str = "c"
     shaded: bool = False
+
+
+def aligned(align: str, *titles: str, over: str = "", shaded: bool = False) -> list[Column]:
+    """Columns that differ in their titles alone."""
+    return [Column(title, over, align, shaded) for title in titles]
 
 
 class Bold(str):
@@ -127,11 +133,12 @@ def to_text(ending: str, table: Shown, title: str = "", caption: str = "", label
     """
     if not ending.endswith("tex"):
         return PAGES.get_template(f"table.{ending}").render(table=table, title=title, caption=caption)
+    if ending == "tex":
+        caption = label = ""
     pages = table.pages(LATEX_PAGE)
-    floats = {"caption": caption, "label": label} if ending == "float.tex" else {"caption": "", "label": ""}
-    text = LATEX.get_template("table.tex").render(table=table, pages=pages, **floats)
+    text = LATEX.get_template("table.tex").render(table=table, pages=pages, caption=caption, label=label)
     packages = [*LATEX_PACKAGES, CHINESE] if r"\begin{CJK*}" in text else LATEX_PACKAGES
-    where = "; of several pages, so it must stand outside of floats" if len(pages) > 1 and not floats["label"] else ""
+    where = "; of several pages, so it must stand outside of floats" if len(pages) > 1 and not label else ""
     return rf"% needs \usepackage{{{','.join(packages)}}}{where}" + f"\n{text}"
 
 
@@ -140,37 +147,10 @@ def write_page(path: str | Path, name: str, title: str, data: Any) -> None:
     files.write_text(path, PAGES.get_template(f"{name}.html").render(title=title, data=data))
 
 
-TITLES = {  # of tables and figures whose names say little
-    "hero": "The results at a glance",
-    "method": "The method",
-    "main": "Main results",
-    "crossbb": "Results by backbone",
-    "crossbb_bleu": "Results by backbone, in BLEU",
-    "matrix": "All orders and step budgets",
-    "full_significance": "Significance tests",
-    "ar_reference": "Autoregressive reference",
-    "dream_instruct": "Dream-Instruct",
-    "cases": "Three sentences",
-    "selector_checks": "Checks of EV's choices",
-    "selector_comparison": "Length methods",
-    "ev_fit": "EV fit",
-    "ev_fit_pooled": "EV fit, all runs",
-    "corpus": "Training pairs",
-    "dissociation": "Length errors and leads",
-    "entropy_valley": "The entropy valley",
-    "pareto": "Scores by step budget",
-    "full_pareto": "Step budgets",
-    "hyperparams": "Hyperparameters",
-    "order_sweep_summary": "Reveal orders",
-    "negative_order": "SIG-first by category",
-    "multi_candidate": "Several candidates decoded",
-    "human_eval": "Human evaluation",
-    "human_eval_details": "Human evaluation, in detail",
-    "fwdcount_control": "Control of forward passes",
-    "defr_transfer": "Transfer to De→Fr",
-    "eos_padding": "EOS padding",
-    "paper_comparison": "The paper's numbers and those of this config",
-}
+# Of the paper's tables and figures, in its order, and of ours whose names say little.
+_LISTED = [*csv.DictReader(files.read_lines(Path(__file__).with_name("titles.csv")))]
+PAPER = [row["path"] for row in _LISTED if row["in_paper"]]
+TITLES = {row["path"].rpartition("/")[2]: row["title"] for row in _LISTED}
 
 
 def title(name: str) -> str:

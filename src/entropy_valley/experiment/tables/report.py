@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,29 +23,39 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment, params, paths
 from entropy_valley.experiment.config.matrix import Cell, CellSet, sets_of, study_cells
 from entropy_valley.experiment.config.methods import declares, origins
-from entropy_valley.experiment.frames import CELL, RUN, SOURCES, read_sets, require_means, run_folder
+from entropy_valley.experiment.frames import (
+    CELL,
+    FURTHER,
+    RUN,
+    SOURCES,
+    diagnosed,
+    further_file,
+    read_sets,
+    require_means,
+    run_folder,
+)
 from entropy_valley.experiment.tables import footnotes, render, style
 from entropy_valley.experiment.tables.formats import Names
-from entropy_valley.experiment.tables.render import Shown
+from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown, aligned
 from entropy_valley.experiment.tables.style import Figure
 from entropy_valley.model.adapters import FACTS
 from entropy_valley.results import (
     ABSENT,
-    DIAGNOSTICS,
-    REMEDY,
     SET_FILES,
     TRANSLATIONS,
     Difference,
     System,
-    differences,
+    changed_params,
     header_path,
     moved,
     read_record,
-    record_path,
     require_sound,
     system_of,
 )
 from entropy_valley.scoring.metrics import Metric
+
+# All that the file of a table needs.
+__all__ = ["Bold", "Column", "Data", "Figure", "Names", "Row", "Shown", "aligned", "figure", "table"]
 
 HEADER = header_path(TRANSLATIONS).name
 
@@ -84,12 +93,8 @@ class Results:
         return pd.read_csv(io.StringIO("\n".join(files.read_lines(self.file(path)))), **options)
 
     def diagnostics(self, cell: Cell, kind: str) -> Any:
-        """What the diagnostics of a cell's run say of its test set: curves of ``valley``, or rows of ``sig``."""
-        path = self.file(f"{cell.run.folder(self.root)}/{DIAGNOSTICS}")
-        content = files.read_json(path)
-        if cell.testset not in content.get(kind, {}):
-            raise InputError(path, f"has no {kind} of {cell.testset}", REMEDY)
-        return content[kind][cell.testset]
+        """What the diagnostics of a cell's run say of its test set, see :func:`.frames.diagnosed`."""
+        return diagnosed(self.file(further_file(self.root, "diagnostics", cell)), kind, cell.testset)
 
     def latency(self, cell: Cell) -> dict[str, Any]:
         """The measured seconds of a cell."""
@@ -139,8 +144,7 @@ def set_files(experiment: Experiment, root: str, cells: Iterable[Cell]) -> list[
 
 def diagnostics_files(names: Names) -> list[str]:
     """The diagnostics of the runs of a table's cells."""
-    runs = dict.fromkeys(cell.run for cell in names.cells)
-    return [f"{run.folder(names.experiment.results)}/{DIAGNOSTICS}" for run in runs]
+    return [further_file(names.experiment.results, "diagnostics", cell) for cell in names.cells]
 
 
 # --- Whether results are those of the config.
@@ -161,12 +165,10 @@ def changes(experiment: Experiment, root: str, one: CellSet, testset: str) -> li
     """
     own: list[tuple[str, Path, Difference]] = []
     derived: list[tuple[str, Path, Difference]] = []
-    for path, spec in moved(specs_behind(experiment, one, testset), experiment.results, root).items():
-        place = record_path(path)
-        if record := read_record(place):
-            for change in differences(record.params, json.loads(spec)):
-                if change.key not in ("cells", REMADE):
-                    (derived if change.key.startswith(MADE_FROM) else own).append((record.rule, place, change))
+    specs = moved(specs_behind(experiment, one, testset), experiment.results, root)
+    for place, record, change in changed_params(specs):
+        if change.key not in ("cells", REMADE):
+            (derived if change.key.startswith(MADE_FROM) else own).append((record.rule, place, change))
     return own or derived
 
 
@@ -326,13 +328,9 @@ class Report:
             for path in set_files(self.experiment, root, cells):
                 if "translations" in sources or not path.endswith(TRANSLATIONS):
                     read.append(path)
-        for cell in cells:
-            if "test set" in sources:
-                read.append(f"{root}/corpus/{cell.direction}/test/{cell.testset}.jsonl")
-            if "token counts" in sources:
-                read.append(f"{root}/{cell.direction}/{cell.backbone}/tokens/{cell.testset}.jsonl")
-        if "diagnostics" in sources:
-            read += diagnostics_files(self.names)
+        for source in FURTHER:
+            if source in sources:
+                read += [further_file(root, source, cell) for cell in cells]
         if kind.scored and kind.signed:
             read += [f"{root}/{footnotes.overlap_file(cell)}" for cell in footnotes.overlapping(self.names)]
         return list(dict.fromkeys([*read, *kind.files(self.names)]))

@@ -17,12 +17,24 @@ from entropy_valley.experiment.config.matrix import Cell, table_cells
 from entropy_valley.experiment.config.paths import checkpoint_of
 from entropy_valley.experiment.frames import CELL, PLACE, SETTING
 from entropy_valley.experiment.stats.paper_numbers import Published, deviation, find
-from entropy_valley.experiment.stats.summary import BASELINES, costs, summary
+from entropy_valley.experiment.stats.summary import BASELINES, summary, with_costs
 from entropy_valley.experiment.tables import footnotes, formats, style
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, RISING, Names
-from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, figure, needs_methods, one_backbone, one_setting, table
-from entropy_valley.experiment.tables.style import Figure
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, RISING
+from entropy_valley.experiment.tables.report import (
+    Bold,
+    Column,
+    Data,
+    Figure,
+    Names,
+    Row,
+    Shown,
+    aligned,
+    figure,
+    needs_methods,
+    one_backbone,
+    one_setting,
+    table,
+)
 from entropy_valley.experiment.tables.systems import CLOSURES, note
 from entropy_valley.scoring.metrics import Metric
 
@@ -41,6 +53,11 @@ class Rows(dict[Any, Any]):
     def __missing__(self, key: Sequence[Any]) -> Any:
         place = "/".join(map(str, key[:-1]))
         raise InputError(place, f"no scores of method {key[-1]}", f"Add {key[-1]} to the matrix's methods.")
+
+
+def places_of(numbers: pd.DataFrame) -> list[Any]:
+    """The directions and test sets of a frame, each once."""
+    return [*dict.fromkeys(numbers[PLACE].itertuples(index=False, name=None))]
 
 
 def ranked(names: Names, numbers: pd.DataFrame) -> pd.DataFrame:
@@ -79,15 +96,13 @@ def baselines(numbers: pd.DataFrame) -> list[str]:
     return [name for name in BASELINES if name in set(numbers["method"])]
 
 
-def score_texts(numbers: pd.DataFrame, row: Any, metric: Metric) -> list[str]:
-    """A row's texts below :func:`score_columns`."""
-    return [score(row, metric), *(closure(row, name) for name in baselines(numbers))]
+def closure_titles(numbers: pd.DataFrame) -> list[str]:
+    return [CLOSURE_TITLES[name] for name in baselines(numbers)]
 
 
-def score_columns(numbers: pd.DataFrame, metric: Metric) -> list[Column]:
-    """Scores and gap closures in a metric."""
-    mean = "Mean ± Std" if numbers["runs"].max() > 1 else "One run"
-    return [Column(title, metric.label) for title in (mean, *(CLOSURE_TITLES[name] for name in baselines(numbers)))]
+def closure_texts(numbers: pd.DataFrame, row: Any) -> list[str]:
+    """A row's gap closures, below their titles."""
+    return [closure(row, name) for name in baselines(numbers)]
 
 
 # --- The main table.
@@ -115,9 +130,10 @@ def main(names: Names, data: Data) -> Shown:
 def method_by_method(names: Names, numbers: pd.DataFrame, whole: bool = False) -> tuple[list[Column], list[Row]]:
     """A group per direction, a row per method, of each metric the score and the gap closures. ``whole``: a section per
     backbone and order, too, and a group per step budget."""
-    columns = [Column("Direction", align="l"), *[Column("T", align="r")] * whole, Column("Method", align="l")]
+    columns = aligned("l", "Direction") + aligned("r", "T") * whole + aligned("l", "Method")
+    mean = "Mean ± Std" if numbers["runs"].max() > 1 else "One run"
     for metric in names.shown_metrics:
-        columns += score_columns(numbers, metric)
+        columns += aligned("c", mean, *closure_titles(numbers), over=metric.label)
     rows = []
     for (backbone, order), section in ranked(names, numbers).groupby(["backbone", "order"], sort=False):
         title = f"{names.backbone(backbone)}, {names.order(order)}" if whole else ""
@@ -127,7 +143,8 @@ def method_by_method(names: Names, numbers: pd.DataFrame, whole: bool = False) -
             # The config may print the metrics in another order than the summary has them.
             of_metric = {row.metric: row for row in of_method.itertuples()}
             for metric in names.shown_metrics:
-                texts += score_texts(numbers, of_metric[metric.name], metric)
+                row = of_metric[metric.name]
+                texts += [score(row, metric), *closure_texts(numbers, row)]
             rows.append(Row(texts, title, shaded=method == "ev"))
     return columns, rows
 
@@ -183,9 +200,9 @@ def backbones_beside(names: Names, data: Data) -> Shown:
     if metric != names.metric:
         numbers = numbers[numbers["metric"] == metric.name]
     methods = [name for name in COMPARED if name in set(numbers["method"])]
-    columns = [Column("Backbone", align="l"), Column("Direction", align="l")]
+    columns = aligned("l", "Backbone", "Direction")
     columns += [Column(names.method(name).short, shaded=name == "ev") for name in methods]
-    columns += [Column("EV − Ratio"), *(Column(CLOSURE_TITLES[name], shaded=True) for name in baselines(numbers))]
+    columns += aligned("c", "EV − Ratio") + aligned("c", *closure_titles(numbers), shaded=True)
     shown = ranked(names, numbers[numbers["metric"] == metric.name])
     rows = []
     for (backbone, *place), of_place in shown.groupby(["backbone", *PLACE], sort=False):
@@ -193,12 +210,12 @@ def backbones_beside(names: Names, data: Data) -> Shown:
         texts = [names.backbone(backbone), names.place(*place)]
         texts += [score(of_method[*place, name], metric) for name in methods]
         ev = of_method[*place, "ev"]
-        texts += [formats.signed(ev.delta_ratio, metric.decimals), *(closure(ev, name) for name in baselines(numbers))]
+        texts += [formats.signed(ev.delta_ratio, metric.decimals), *closure_texts(numbers, ev)]
         rows.append(Row(texts, metric.label))
     return Shown(numbers, columns, rows, [footnotes.setting(names), *footnotes.reading(names, data, numbers)], labels=2)
 
 
-crossbb = table(CROSS, all_backbones, metrics=lambda names: [names.metric])(backbones_beside)
+crossbb = table(CROSS, all_backbones, metrics=Names.only_main)(backbones_beside)
 crossbb_bleu = table(
     CROSS.replace("{metric}", "sacreBLEU"), all_backbones, metrics=lambda names: names.named_metrics("bleu")
 )(backbones_beside)
@@ -245,6 +262,7 @@ def _closure_bars(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
 
 # --- A study of step budgets: Oracle, EV and Ratio at each T, and how much of the gap EV closes there.
 
+FALLING = RISING[::-1]
 BUDGETS = (
     "Gap closure: (EV − Ratio) / (Oracle − Ratio) in each run, n/a if that lead may be chance; then mean ± std.",
     footnotes.ORACLE,
@@ -268,25 +286,19 @@ def budget_problems(names: Names) -> Iterator[str]:
             yield f"the layout budgets needs the method {name} at every T; add it"
 
 
-def with_costs(data: Data, metrics: Sequence[Metric]) -> pd.DataFrame:
-    """The summary of scores, each row with the costs of its system."""
-    return summary(data, metrics).merge(costs(data.cells), "left", on=[*SETTING, "method"])
-
-
 @table(PARETO, problems=budget_problems)
 def budgets(names: Names, data: Data) -> Shown:
     """Oracle, EV and Ratio at each step budget: a group per direction, a row per T."""
     numbers, metric = with_costs(data, names.metrics), names.metric
-    columns = [Column("Direction", align="l"), Column("T", align="r")]
-    columns += [Column(names.method(name).short, align="r", shaded=name == "ev") for name in reversed(RISING[1:])]
-    columns += [Column(names.method("ratio").short, align="r")]
-    columns += [Column("Gap closure", align="r"), Column("L ≤ T", align="r")]
+    columns = aligned("l", "Direction") + aligned("r", "T")
+    columns += [Column(names.method(name).short, align="r", shaded=name == "ev") for name in FALLING]
+    columns += aligned("r", "Gap closure", "L ≤ T")
     rows = []
     for place, of_place in numbers[numbers["metric"] == metric.name].groupby(PLACE, sort=False):
         # A config may list its budgets in any order.
         for steps, of_budget in of_place.groupby("steps"):  # ascending
             of_method = {row.method: row for row in of_budget.itertuples()}
-            systems = [of_method[name] for name in ("oracle", "ev", "ratio")]
+            systems = [of_method[name] for name in FALLING]
             oracle, ev, _ = systems
             share = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
             texts = [names.place(*place), str(steps)]
@@ -357,18 +369,18 @@ def readings(names: Names, data: Data) -> Shown:
     changed = changed_scores(names, data).assign(metric=metric.name)
     numbers = summary(data, names.metrics).merge(changed, "left", on=[*SETTING, "method", "metric"])
     methods = numbers["method"].unique()
-    columns = [Column("Readings", align="l"), *(Column(names.method(name).short, metric.label) for name in methods)]
+    columns = aligned("l", "Readings")
+    columns += aligned("c", *(names.method(name).short for name in methods), over=metric.label)
     columns += [Column(names.method(against).short, other.label) for other in names.shown_metrics[1:]]
-    columns += [*map(Column, (CLOSURE_TITLES[name] for name in baselines(numbers))), Column("Changed", align="r")]
+    columns += aligned("c", *closure_titles(numbers)) + aligned("r", "Changed")
     rows = []
     for (*place, backbone), of_row in numbers.assign(best=False).groupby([*PLACE, "backbone"], sort=False):
         of_method = Rows(of_row, "metric", "method")
         texts = [names.backbone(backbone), *(score(of_method[metric.name, name], metric) for name in methods)]
         texts += [score(of_method[other.name, against], other) for other in names.shown_metrics[1:]]
         own = of_method[metric.name, against]
-        texts += [closure(own, name) for name in baselines(numbers)]
-        texts.append(formats.NONE if pd.isna(own.changed) else formats.percent(own.changed))
-        rows.append(Row(texts, names.place(*place)))
+        texts += closure_texts(numbers, own)
+        rows.append(Row([*texts, formats.dash(formats.percent(own.changed))], names.place(*place)))
     # All cells have the same setting, see `reading_problems`.
     cell = names.cells[0]
     notes = [
@@ -422,34 +434,28 @@ def reproduction_problems(names: Names) -> Iterator[str]:
 def reproduction(names: Names, data: Data) -> Shown:
     """A group for each direction, a row for each method, ours and the paper's number side by side."""
     numbers = beside_the_paper(names, data)
-    columns = [Column("Direction", align="l"), Column("Method", align="l")]
-    columns += [Column("Here", "Slots"), Column("Paper", "Slots")]
+    columns = aligned("l", "Direction", "Method") + aligned("c", "Here", "Paper", over="Slots")
+    titles = ("Here", "Paper", "Difference", "Closure here", "Closure in the paper")
     for metric in names.shown_metrics:
-        titles = ("Here", "Paper", "Difference", "Closure here", "Closure in the paper")
-        columns += [Column(title, metric.label) for title in titles]
+        columns += aligned("c", *titles, over=metric.label)
     rows = []
     for place, of_place in ranked(names, numbers).groupby(PLACE, sort=False):
         of_method = Rows(of_place, "metric", "method")
         for method in of_place["method"].unique():
             own = [of_method[metric.name, method] for metric in names.shown_metrics]
             texts = [names.place(*place), names.method_in(method, place[0])]
-            texts += [dash(formats.number(value, 2)) for value in (own[0].canvas, own[0].paper_canvas)]
+            texts += [formats.dash(formats.number(value, 2)) for value in (own[0].canvas, own[0].paper_canvas)]
             for metric, row in zip(names.shown_metrics, own, strict=True):
                 texts += [
                     score(row, metric),
-                    dash(formats.mean_std(row.paper_mean, row.paper_std, metric.decimals)),
-                    dash(formats.signed(row.difference, metric.decimals)),
+                    formats.dash(formats.mean_std(row.paper_mean, row.paper_std, metric.decimals)),
+                    formats.dash(formats.signed(row.difference, metric.decimals)),
                     closure(row, "ratio"),
-                    dash(formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std)),
+                    formats.dash(formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std)),
                 ]
             rows.append(Row(texts, shaded=method == "ev"))
     notes = [footnotes.setting(names), *REPRODUCTION, *footnotes.reading(names, data, numbers)]
     return Shown(numbers, columns, rows, notes, labels=2)
-
-
-def dash(text: str) -> str:
-    """A number that there is, or a dash."""
-    return formats.NONE if text == formats.NOT_AVAILABLE else text
 
 
 def beside_the_paper(names: Names, data: Data) -> pd.DataFrame:

@@ -14,15 +14,29 @@ import pandas as pd
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.methods import base_method, grid, is_ratio_without_slot, reassigned_methods
 from entropy_valley.experiment.config.schema import metrics_of
-from entropy_valley.experiment.frames import PLACE, SETTING, SYSTEM
+from entropy_valley.experiment.frames import PLACE, SYSTEM
 from entropy_valley.experiment.stats.comparisons import LIMITS, closure_limits
 from entropy_valley.experiment.stats.significance import paired_test
-from entropy_valley.experiment.stats.summary import BASELINES, closure, costs, may_be_chance, require_costs, summary
+from entropy_valley.experiment.stats.summary import BASELINES, closure, may_be_chance, require_costs, with_costs
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, Names
-from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
-from entropy_valley.experiment.tables.report import ZEROS, Data, figure, needs_methods, one_backbone, one_setting, table
-from entropy_valley.experiment.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Figure, faint
+from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
+from entropy_valley.experiment.tables.report import (
+    ZEROS,
+    Bold,
+    Column,
+    Data,
+    Figure,
+    Names,
+    Row,
+    Shown,
+    aligned,
+    figure,
+    needs_methods,
+    one_backbone,
+    one_setting,
+    table,
+)
+from entropy_valley.experiment.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, faint
 from entropy_valley.scoring.metrics import Metric
 from entropy_valley.texts import counted
 
@@ -44,11 +58,6 @@ DIFFERENCES = {  # of two systems' mean scores over runs
 
 System = tuple[str, str, int]  # method, order and T
 Key = tuple[Any, ...]  # the values of TRAINED, then of SYSTEM
-
-
-def main_system(names: Names) -> System:
-    """The system whose lead over the others is tested, under the order and T of the main table."""
-    return names.study.against, names.experiment.tables.order, names.experiment.tables.steps
 
 
 def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
@@ -97,8 +106,14 @@ def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: 
     require_costs(data.cells, costs)
     texts = by_cell(data.sentences, "hypothesis") if "changed" in columns else {}
     cells = data.cells.set_index([*TRAINED, *SYSTEM])
+    whole, calls = cells[names.metric.name], cells["calls"]
+    # A gap is over the best of some ratios.
+    over = {column: [name] for column, name in CLOSURES.items()}
+    if BEST in columns:
+        over[BEST] = fixed_ratios(names)
     rows = []
     for cell, key in zip(names.cells, cells.index, strict=True):
+        run, setting = key[:5], beside(scores, key, against)
         row: dict[str, float] = {}
         if is_timed(names):
             measured = data.files.latency(cell)
@@ -107,8 +122,17 @@ def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: 
             other = texts.get((first, *key[1:]))
             is_variant = cell.backbone != first and other is not None
             row["changed"] = (texts[key] != other).mean() if is_variant else math.nan
-        row |= gaps(names, cells, scores, key, beside(scores, key, against))
-        rival = (*key[:5], *against)
+        oracle = (*run, "oracle", *setting)
+        for column, methods in over.items():
+            ratios = [one for name in methods if (one := (*run, name, *setting)) in scores]
+            row[column] = math.nan
+            if oracle in scores and ratios:
+                best = max(ratios, key=whole.get)
+                # A share of a gap that may be chance would be any number.
+                if not may_be_chance(scores[oracle] - scores[best]):
+                    row[column] = float(closure(whole[key], whole[best], whole[oracle]))
+        row["cost"] = calls[key] / calls.get((*run, "ratio", *setting), math.nan)
+        rival = (*run, *against)
         row |= tested(names, TESTED, scores.get(rival) if rival != key else None, scores[key])
         rows.append(row | of_means(names, scores, key, [cell.seed], against))
     shown = [metric.name for metric in names.metrics]
@@ -141,26 +165,6 @@ def beside(scores: Mapping[Key, pd.Series], own: Key, against: System) -> tuple[
     """The order and T of the Ratio and Oracle that a system is compared with: its own, or else the main table's."""
     has_own = any((*own[:5], name, *own[6:]) in scores for name in ("ratio", "oracle"))
     return own[6:] if has_own else against[1:]
-
-
-def gaps(
-    names: Names, cells: pd.DataFrame, scores: Mapping[Key, pd.Series], own: Key, setting: tuple[str, int]
-) -> dict[str, float]:
-    """Closures over the best of some ratios, by column, and cost, of a system in a run."""
-    over = {column: [name] for column, name in CLOSURES.items()}
-    if BEST in names.study.columns:
-        over[BEST] = fixed_ratios(names)
-    oracle, ratio = ((*own[:5], name, *setting) for name in ("oracle", "ratio"))
-    whole, calls, values = cells[names.metric.name], cells["calls"], {}
-    for column, methods in over.items():
-        ratios = [key for name in methods if (key := (*own[:5], name, *setting)) in scores]
-        values[column] = math.nan
-        if oracle in scores and ratios:
-            best = max(ratios, key=whole.get)
-            # A share of a gap that may be chance would be any number.
-            if not may_be_chance(scores[oracle] - scores[best]):
-                values[column] = float(closure(whole[own], whole[best], whole[oracle]))
-    return values | {"cost": calls[own] / calls.get(ratio, math.nan)}
 
 
 def of_means(
@@ -238,8 +242,8 @@ def difference_text(row: SystemRow, _: str) -> str:
 
 
 def limits_text(row: SystemRow, _: str) -> str:
-    low, high = row.mean[[*LIMITS]]
-    return formats.NONE if pd.isna(low) else f"[{formats.percent(low)}, {formats.percent(high)}]"
+    low, high = map(formats.percent, row.mean[[*LIMITS]])
+    return f"[{low}, {high}]" if low != formats.NOT_AVAILABLE else formats.NONE
 
 
 def closure_text(row: SystemRow, column: str) -> str:
@@ -255,7 +259,7 @@ def cost_text(row: SystemRow, _: str) -> str:
 
 
 def share_text(row: SystemRow, column: str) -> str:
-    return formats.NONE if pd.isna(row.mean[column]) else formats.percent(row.mean[column], row.std[column])
+    return formats.dash(formats.percent(row.mean[column], row.std[column]))
 
 
 def ratios_of(row: SystemRow) -> list[float]:
@@ -390,19 +394,26 @@ def untimed_methods(names: Names) -> Iterator[str]:
             yield f"method {name!r} takes another's canvases and has no latency; remove it, or that column"
 
 
+READ: dict[str, Any] = {
+    "columns": ("hypothesis",),
+    "files": latencies,
+    "metrics": printed_metrics,
+    "tells_pools": True,
+}
+
+
 @table(
     "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system over "
     "each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run.",
-    columns=("hypothesis",),
-    files=latencies,
-    metrics=printed_metrics,
     problems=untimed_methods,
-    tells_pools=True,
+    **READ,
 )
 def systems_table(names: Names, data: Data) -> Shown:
     """A section for each backbone and direction, a row for each system, the columns that the study asks for. Bold are
     the best scores, and the lowest MAE, of the systems that could be deployed."""
-    against = main_system(names)
+    main = names.experiment.tables
+    # The system whose lead over the others is tested.
+    against = (names.study.against, main.order, main.steps)
     table, by_column = numbers(names, data, against), metrics_by_column(names.metrics)
     columns = {}  # by their names in the numbers
     for name in names.study.columns:
@@ -412,7 +423,8 @@ def systems_table(names: Names, data: Data) -> Shown:
         else:
             columns[name] = COLUMNS[name]
     rival = names.method(against[0]).short
-    titles = [Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values()]
+    titles = aligned("l", "System")
+    titles += [Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values()]
     rows = []
     for _, section in table.groupby([key for key in TRAINED[:-1] if key in table], sort=False):
         best = best_values(names, section[section["statistic"] == "mean"])
@@ -432,7 +444,7 @@ def systems_table(names: Names, data: Data) -> Shown:
     shares = [baseline for column, baseline in CLOSURES.items() if column in columns]
     timing = footnotes.timing([data.files.latency(cell) for cell in names.cells]) if is_timed(names) else []
     notes = [*study_notes(names, against), *footnotes.doubtful_gaps(names, data, shares), *timing]
-    return Shown(table, [Column("System", align="l"), *titles], rows, notes)
+    return Shown(table, titles, rows, notes)
 
 
 def best_values(names: Names, means: pd.DataFrame) -> dict[str, float]:
@@ -492,11 +504,8 @@ def transfer_problems(names: Names) -> Iterator[str]:
     "{metric} of each length method by evaluation set and pool of training pairs, then Entropy-Valley minus Fixed "
     "ratio, sentence by sentence, with its 95 % confidence interval and two paired tests. Oracle takes the "
     "reference's length.",
-    columns=("hypothesis",),
-    files=latencies,
-    metrics=printed_metrics,
     problems=transfer_problems,
-    tells_pools=True,
+    **READ,
 )
 def transfer(names: Names, data: Data) -> Shown:
     """A section for each backbone and direction, a group for each test set, a row for each pool and seed."""
@@ -506,9 +515,10 @@ def transfer(names: Names, data: Data) -> Shown:
     runs = table[table["statistic"] == "run"]
     methods = runs["method"].unique()
     deployable = [name for name in methods if name not in names.informed]
-    columns = [Column("Evaluation set", align="l"), Column("Pool", align="r"), Column("Seed", align="r")]
-    columns += [Column(names.method(name).short, metric.label) for name in methods]
-    columns += [Column(f"{names.method(against[0]).short} − {names.method('ratio').short} [95 % CI]")]
+    columns = aligned("l", "Evaluation set") + aligned("r", "Pool", "Seed")
+    columns += aligned("c", *(names.method(name).short for name in methods), over=metric.label)
+    lead = f"{names.method(against[0]).short} − {names.method('ratio').short} [95 % CI]"
+    columns += aligned("c", lead, "p", "Wilcoxon's p")
     rows = []
     # Without pools the numbers have no such column.
     runs = runs.assign(pool=runs.get("pool", ""))
@@ -531,7 +541,7 @@ def transfer(names: Names, data: Data) -> Shown:
         footnotes.ORACLE,
         *footnotes.doubtful_gaps(names, data, ["ratio"]),
     ]
-    return Shown(table, [*columns, Column("p"), Column("Wilcoxon's p")], rows, notes, labels=3)
+    return Shown(table, columns, rows, notes, labels=3)
 
 
 # --- The figure of a study: a panel for each direction, each system a point, its score against the passes it takes.
@@ -554,7 +564,7 @@ def drawn_backbones(names: Names) -> Iterator[str]:
 )
 def systems_figure(names: Names, data: Data) -> Figure:
     """A panel for each direction, a point for each system, Oracle a dashed line; where a study asks for it."""
-    numbers = summary(data, names.metrics[:1]).merge(costs(data.cells), "left", on=[*SETTING, "method"])
+    numbers = with_costs(data, names.metrics[:1])
     places = numbers.groupby(["backbone", *PLACE], sort=False)
     height = max(2.7, FRAME + LINE * (places.size().max() + 1))  # all labels of a panel fit beside it
     panels = [functools.partial(_points, names, names.place(*key[1:]), rows) for key, rows in places]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,7 @@ from entropy_valley.experiment.config.params import prompt, tokenizers
 from entropy_valley.experiment.config.paths import adapter_folder
 from entropy_valley.experiment.stats.paper_numbers import means
 from entropy_valley.experiment.tables import formats
-from entropy_valley.experiment.tables.formats import Names
-from entropy_valley.experiment.tables.render import Column, Row, Shown
-from entropy_valley.experiment.tables.report import Data, Results, table
+from entropy_valley.experiment.tables.report import Data, Names, Results, Row, Shown, aligned, table
 from entropy_valley.lengths.statistics import PERCENTILES
 from entropy_valley.model import adapters
 from entropy_valley.results import moved, record_of
@@ -92,8 +90,7 @@ def hyperparams(names: Names, data: Data) -> Shown:
             texts = ["; ".join(values.get((key, name), {})) for name in backbones]
             texts.append(ROWS["paper"].get(key) or paper.get(key, ""))
             rows.append(Row([label, *(text or formats.NONE for text in texts)]))
-    titles = [*map(names.backbone, backbones), "Paper"]
-    columns = [Column("Hyperparameter", align="l"), *(Column(title, align="r") for title in titles)]
+    columns = aligned("l", "Hyperparameter") + aligned("r", *map(names.backbone, backbones), "Paper")
     return Shown(numbers, columns, rows, HYPERPARAMS)
 
 
@@ -111,7 +108,10 @@ def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
         settings |= {key: facts[key] for key in RAN if key in facts}
         # An adapter of others may come without a description.
         if "training" in spec:
-            settings |= FIXED | _selection(settings)
+            every = settings.get("keep_every", 1)
+            # Never one that a score has chosen.
+            kept = "last step" if every == 1 else f"last step that is a multiple of {every}"
+            settings |= FIXED | {"selection": kept}
             record = record_of(path)
             settings |= {key: value for key, value in (record.facts if record else {}).items() if key == "device"}
         for key, value in _flat("", settings):
@@ -138,14 +138,8 @@ def prompts(names: Names, data: Data) -> Shown:
             backbones = "all" if len(groups) == 1 else ", ".join(map(names.backbone, of_prompt["backbone"]))
             decoding = "the same" if decoded_as == direction else f"that of {formats.direction(decoded_as)}"
             rows.append(Row([formats.direction(str(direction)), backbones, text.replace("\n", r"\n"), decoding]))
-    titles = ("Direction", "Backbones", "Prompt in training", "Prompt in decoding")
-    return Shown(numbers, [Column(title, align="l") for title in titles], rows, PROMPTS, labels=2)
-
-
-def _selection(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Which step's adapter is kept; never one that a score has chosen."""
-    every = settings.get("keep_every", 1)
-    return {"selection": "last step" if every == 1 else f"last step that is a multiple of {every}"}
+    columns = aligned("l", "Direction", "Backbones", "Prompt in training", "Prompt in decoding")
+    return Shown(numbers, columns, rows, PROMPTS, labels=2)
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -223,7 +217,7 @@ def corpus(names: Names, data: Data) -> Shown:
     experiment, directions = names.experiment, corpus_directions(names.experiment)
     numbers = corpus_numbers(names, data)
     values = numbers.set_index(["direction", "backbone", "metric"])["value"].to_dict()
-    columns = [Column("", align="l"), *(Column(formats.direction(name), align="r") for name in directions)]
+    columns = aligned("l", "") + aligned("r", *map(formats.direction, directions))
     # Directions of one config may draw from several sources.
     rows = [Row(["Source", *(experiment.directions[name].train for name in directions)], "Pairs")]
     for key, label in COUNTED:
@@ -244,8 +238,9 @@ def corpus(names: Names, data: Data) -> Shown:
     for name in directions:
         facts = data.files.json(f"corpus/{name}/corpus.json")
         for language, units in facts["filters"].items():
+            texts = [f"{low:,}–{high:,} {unit}" for unit, (low, high) in units.items()] or ["none"]
             # Two directions share a language, and its limits.
-            limits |= dict.fromkeys(_limits(language, units))
+            limits |= dict.fromkeys(f"{language.capitalize()} {text}" for text in texts)
         pairs = _count(values[name, "", "train"])
         title = f"Digest of the training pairs of {formats.direction(name)}, N = {pairs}:"
         digests.append((title, facts["digest"]["train"]))
@@ -270,9 +265,3 @@ def _reasons(results: Results, direction: str) -> dict[str, int]:
 
 def _count(value: float) -> str:
     return f"{value:,.0f}"
-
-
-def _limits(language: str, units: Mapping[str, Sequence[int]]) -> list[str]:
-    """The length limits of a language in words."""
-    limits = [f"{low:,}–{high:,} {unit}" for unit, (low, high) in units.items()]
-    return [f"{language.capitalize()} {limit}" for limit in limits or ["none"]]

@@ -20,10 +20,13 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import paired_test
 from entropy_valley.experiment.stats.summary import CERTAIN, run_by_run
 from entropy_valley.experiment.tables import footnotes, formats, style
-from entropy_valley.experiment.tables.formats import Names
-from entropy_valley.experiment.tables.render import Column, Row, Shown
 from entropy_valley.experiment.tables.report import (
     Data,
+    Figure,
+    Names,
+    Row,
+    Shown,
+    aligned,
     diagnostics_files,
     figure,
     needs_methods,
@@ -31,7 +34,6 @@ from entropy_valley.experiment.tables.report import (
     one_setting,
     table,
 )
-from entropy_valley.experiment.tables.style import Figure
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.results import DIAGNOSTICS, REMEDY
 
@@ -77,7 +79,7 @@ def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axe
     for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
         # More backbones than colours: the next ones are dashed.
         again, kind = divmod(number, len(style.BACKBONE_COLOURS))
-        label = names.backbone(str(backbone))
+        label = names.backbone(backbone)
         draw_line(axes, line, style.BACKBONE_COLOURS[kind], style.BACKBONE_MARKERS[kind], label, dashed=again > 0)
     axes.set_title(names.place(*place))
     axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
@@ -256,14 +258,13 @@ def checks(names: Names, data: Data) -> Shown:
     places = [place for place, _ in numbers.groupby(PLACE, sort=False)]  # as the config has them
     lines: dict[tuple[str, str], dict[Any, str]] = {}
     # The checks stand in the order in which a reader asks.
-    for check in ("sweep", "chosen", "score", "test"):
-        rows = numbers[numbers["check"] == check]
-        for (item, seed, *place), of_line in rows.groupby(["item", "seed", *PLACE], sort=False, dropna=False):
-            values = dict(zip(of_line["metric"], of_line["value"], strict=True))
-            part, label, text = line_of(names, check, item, seed, values)
-            lines.setdefault((part, label), {})[tuple(place)] = text
+    keys = ["check", "item", "seed", *PLACE]
+    for (check, item, seed, *place), of_line in numbers.groupby(keys, sort=False, dropna=False):
+        values = dict(zip(of_line["metric"], of_line["value"], strict=True))
+        part, label, text = line_of(names, check, item, seed, values)
+        lines.setdefault((part, label), {})[tuple(place)] = text
     shown = [Row([*labels, *(line.get(place, formats.NONE) for place in places)]) for labels, line in lines.items()]
-    columns = [Column("Check", align="l"), Column("", align="l"), *(Column(names.place(*place)) for place in places)]
+    columns = aligned("l", "Check", "") + aligned("c", *(names.place(*place) for place in places))
     return Shown(numbers, columns, shown, reading(names, numbers[numbers["check"] == "test"]), labels=2)
 
 

@@ -200,13 +200,14 @@ class Folder:
         return cells
 
     def _read(self, file: str, *keys: str) -> list[dict[str, Any]]:
-        return files.read_jsonl(files.regular(self.root / file, MOST_BYTES), keys)
+        """The rows of a file; none without it."""
+        path = self.root / file
+        return files.read_jsonl(files.regular(path, MOST_BYTES), keys) if path.is_file() else []
 
     @functools.cache  # noqa: B019
     def testset(self, direction: str, testset: str) -> dict[str, dict[str, Any]]:
         """The sentences of a test set by id; none without its file."""
-        file = testset_file(direction, testset)
-        rows = self._read(file, "id", "source", "target") if (self.root / file).is_file() else []
+        rows = self._read(testset_file(direction, testset), "id", "source", "target")
         return {str(row["id"]): row for row in rows}
 
     # Tokens.
@@ -234,8 +235,7 @@ class Folder:
 
     def counted(self, direction: str, backbone: str, testset: str) -> dict[str, tuple[int, int]]:
         """The same as a job has written it down."""
-        file = f"{direction}/{backbone}/tokens/{testset}.jsonl"
-        rows = self._read(file, "id", "source_tokens", "target_tokens") if (self.root / file).is_file() else []
+        rows = self._read(f"{direction}/{backbone}/tokens/{testset}.jsonl", "id", "source_tokens", "target_tokens")
         return {row["id"]: (row["source_tokens"], row["target_tokens"]) for row in rows}
 
 

@@ -29,21 +29,20 @@ def check(folder: Folder, report: Report, comet: Path | None, device: str) -> No
     for home in folder.sets:
         cells = folder.cells(report, home, SCORES)
         outputs = _outputs(folder, report, cells)
-        metrics_of_set: dict[str, Scorer] = {}
-        for cell in cells[:1]:
-            with report.reading("scores", cell.header):
-                metrics_of_set = from_params({**cell.params, "metrics": {}})
-        for name, metric in metrics_of_set.items():
-            with report.reading("scores", cells[0].header):
-                scorer = scorers.setdefault(f"{name} {metric!r}", metric)
-                job = _job(folder, cells[0], name, scorer, comet, device)
-                if isinstance(job, Unchecked):
-                    again: Mapping[System, Scores | Unchecked] = dict.fromkeys(outputs, job)
-                else:
-                    again = score_cells(name, scorer, job, outputs)
-                for cell in cells:
-                    if cell.system in outputs:
-                        _compare(report, cell, name, outputs[cell.system].ids, again[cell.system])
+        # The cells of a set share a header and its params.
+        for first in cells[:1]:
+            with report.reading("scores", first.header):
+                for name, metric in from_params({**first.params, "metrics": {}}).items():
+                    scorer = scorers.setdefault(f"{name} {metric!r}", metric)
+                    with report.reading("scores", first.header):
+                        job = _job(folder, first, name, scorer, comet, device)
+                        if isinstance(job, Unchecked):
+                            again: Mapping[System, Scores | Unchecked] = dict.fromkeys(outputs, job)
+                        else:
+                            again = score_cells(name, scorer, job, outputs)
+                        for cell in cells:
+                            if cell.system in outputs:
+                                _compare(report, cell, name, outputs[cell.system].ids, again[cell.system])
 
 
 def _outputs(folder: Folder, report: Report, cells: list[Cell]) -> dict[System, Outputs]:
