@@ -33,8 +33,8 @@ METHODS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev
 
 def canvases(pipeline, method, sentences):
     """The canvas row of each sentence."""
-    works = ((place, pipeline.choosing(method, place, one, {})) for place, one in enumerate(sentences))
-    return [row for _, row in sorted(pipeline.runner.run(works))]
+    works = ((place, pipeline.choosing(method, place, one)) for place, one in enumerate(sentences))
+    return [row for _, (row, _) in sorted(pipeline.runner.run(works))]
 
 
 def denoised(pipeline, rows, denoising):

@@ -249,17 +249,15 @@ def choosing(
     method: LengthMethod,
     sentence: Sentence,
     probe: Callable[[int], Any],
-    probes: dict[int, ProbeResult],
     name: object = None,
-) -> Generator[list[Any], list[ProbeResult], dict[str, Any]]:
-    """Yield the probes of one sentence, round by round, and return its :func:`canvas_row`.
+) -> Generator[list[Any], list[ProbeResult], tuple[dict[str, Any], dict[int, ProbeResult]]]:
+    """Yield the probes of one sentence, round by round; return its :func:`canvas_row`, and the readings by slots.
 
-    ``probe`` makes the request for the reading of an all-mask canvas of so many slots; ``probes`` takes the readings.
-    ``name`` is the sentence's in errors. Raises InputError for lengths below 1, for scores that are not finite, and for
+    ``probe`` makes the request for the reading of an all-mask canvas of so many slots. ``name`` is the sentence's in errors. Raises InputError for lengths below 1, for scores that are not finite, and for
     an answer that is not a choice.
     """
     about = f"sentence {name!r}"
-    yield from probing(method, sentence, probe, probes, name)
+    probes = yield from probing(method, sentence, probe, name)
     with plugins.calling(method, "choose", about):
         choice = method.choose(sentence, probes)
         if not isinstance(choice, Choice):
@@ -275,19 +273,18 @@ def choosing(
     if bad := [f"{length} slots as {score}" for length, score in scores.items() if not math.isfinite(score)]:
         problem, remedy = f"scores {listed(bad)}", "Leave such lengths out of `scores`."
         raise plugins.refused(method, "choose", about, problem, remedy)
-    return canvas_row(choice, sentence, probes, declared(method, "draft_steps") + 1)
+    return canvas_row(choice, sentence, probes, declared(method, "draft_steps") + 1), probes
 
 
 def probing(
     method: LengthMethod,
     sentence: Sentence,
     probe: Callable[[int], Any],
-    probes: dict[int, ProbeResult],
     name: object = None,
-) -> Generator[list[Any], list[ProbeResult], None]:
-    """The first half of :func:`choosing`: yield what the method proposes, round by round; ``probes`` takes the
-    readings."""
+) -> Generator[list[Any], list[ProbeResult], dict[int, ProbeResult]]:
+    """The first half of :func:`choosing`: yield what the method proposes, round by round; return the readings."""
     about = f"sentence {name!r}"
+    probes: dict[int, ProbeResult] = {}
     while True:
         with plugins.calling(method, "propose", about):
             proposed = method.propose(sentence, probes)
@@ -297,7 +294,7 @@ def probing(
             numbers = {_whole(method, "propose", about, "proposes", length) for length in proposed}
         lengths = sorted(numbers - probes.keys())
         if not lengths:
-            return
+            return probes
         if lengths[0] < 1:
             raise plugins.refused(method, "propose", about, f"proposes {lengths[0]} slots", "Give 1 or more.")
         readings = yield [probe(length) for length in lengths]

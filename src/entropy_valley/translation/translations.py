@@ -182,9 +182,9 @@ class Translations:
             if origin is None:
                 with self._failing(" ".join(choice)):
                     works += self._choosing(runner, choice, choice in every)
-        for (choice, place), row in runner.run(works):
-            if row:
-                self._canvases[choice][place] = row
+        for (choice, place), chosen in runner.run(works):
+            if chosen:
+                self._canvases[choice][place], _ = chosen
         for choice, origin in origins.items():
             if origin:
                 self._reassign(choice, origin)
@@ -217,7 +217,7 @@ class Translations:
         pipeline, self._canvases[choice] = self._pipeline(runner, sentences), {}
         works = []
         for place, sentence in zip(places, known, strict=True):
-            work = pipeline.choosing(length_method, place, sentence, {})
+            work = pipeline.choosing(length_method, place, sentence)
             works.append(((choice, place), self._guarded(" ".join(choice), work)))
         return works
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Self
 from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy
 from entropy_valley.decoding.requests import Denoising, Probe
 from entropy_valley.errors import InputError, SentenceError, brief
-from entropy_valley.lengths import Choice, LengthMethod, find_method, make_method
-from entropy_valley.lengths.base import PARTS, canvas_row, declared, sentences_of
+from entropy_valley.lengths import LengthMethod, find_method, make_method
+from entropy_valley.lengths.base import PARTS, declared, sentences_of
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.lengths.settings import LengthStatisticsSection
 from entropy_valley.lengths.statistics import LengthStatistics
@@ -433,13 +433,7 @@ class Translator:
         """Choose a canvas unless its slots are given, read it where the method has not, and denoise it from this
         reading."""
         pipeline.inputs.room(place)  # raises where there is none
-        probes: dict[int, ProbeResult] = {}
-        if slots is None:
-            row = yield from pipeline.choosing(self.method, place, sentence, probes)
-        else:
-            pipeline.inputs.check(place, slots)
-            row = canvas_row(Choice(slots), sentence, probes)
-        readings = {} if declared(self.method, "draft_steps") else probes
+        row, readings = yield from pipeline.choosing(self.method, place, sentence, slots)
         if row["length"] not in readings:
             (readings[row["length"]],) = yield [Probe(pipeline.inputs.prompts[place], row["length"])]
         if denoising is None:
