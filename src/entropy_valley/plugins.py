@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from entropy_valley import errors, files
 from entropy_valley.errors import InputError, UserCodeError
-from entropy_valley.settings import refused_values
+from entropy_valley.settings import JsonObject, refused_values
 
 _LIBRARIES = ("<", *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), str(Path(__file__).parent))
 GUIDE = "docs/extending.md shows what the class needs."
@@ -70,7 +70,7 @@ def without_code(name: str) -> str:
     return name.partition("@")[0]
 
 
-def make(kind: str, ours: Mapping[str, type], name: str, settings: Mapping[str, Any], parts: Sequence[str] = ()) -> Any:
+def make(kind: str, ours: Mapping[str, type], name: str, settings: JsonObject, parts: Sequence[str] = ()) -> Any:
     """An instance of the class that ``name`` says, built with the settings as keyword arguments.
 
     ``parts`` are the methods and attributes of its protocol. Raises InputError as :func:`find` does, for settings that

@@ -16,16 +16,13 @@ import functools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from entropy_valley.decoding.orders import priorities, reveal_counts
-from entropy_valley.model.load import stock_model
-
-if TYPE_CHECKING:
-    from entropy_valley.model.load import Backbone
+from entropy_valley.model.load import Backbone, stock_model
 
 
 def decode(

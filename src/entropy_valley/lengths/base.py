@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
@@ -23,10 +23,8 @@ from entropy_valley import plugins
 from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics, confidence_curve
+from entropy_valley.model.prompt import Prompt
 from entropy_valley.settings import JsonObject, PerDirection, Printed, Ratios, Section
-
-if TYPE_CHECKING:
-    from entropy_valley.model.prompt import Prompt
 
 Probes = Mapping[int, ProbeResult]  # by the slots of the all-mask canvas that was read
 
@@ -250,11 +248,12 @@ def choosing(
     sentence: Sentence,
     probe: Callable[[int], Any],
     name: object = None,
-) -> Generator[list[Any], list[ProbeResult], tuple[dict[str, Any], dict[int, ProbeResult]]]:
+) -> Generator[list[Any], list[ProbeResult], tuple[JsonObject, dict[int, ProbeResult]]]:
     """Yield the probes of one sentence, round by round; return its :func:`canvas_row`, and the readings by slots.
 
-    ``probe`` makes the request for the reading of an all-mask canvas of so many slots. ``name`` is the sentence's in errors. Raises InputError for lengths below 1, for scores that are not finite, and for
-    an answer that is not a choice.
+    ``probe`` makes the request for the reading of an all-mask canvas of so many slots. ``name`` is the sentence's in
+    errors. Raises InputError for lengths below 1, for scores that are not finite, and for an answer that is not a
+    choice.
     """
     about = f"sentence {name!r}"
     probes = yield from probing(method, sentence, probe, name)
@@ -315,7 +314,7 @@ def declared(method: LengthMethod | type, name: str) -> Any:
     return getattr(method, name, getattr(LengthMethod, name))
 
 
-def canvas_row(choice: Choice, sentence: Sentence, probes: Probes, passes: int = 1) -> dict[str, Any]:
+def canvas_row(choice: Choice, sentence: Sentence, probes: Probes, passes: int = 1) -> JsonObject:
     """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``apart`` and ``contenders``.
 
     ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the chosen

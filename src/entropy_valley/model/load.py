@@ -178,7 +178,7 @@ def require_device(name: str, other: str = 'device="cpu"') -> None:
         raise InputError("device", f"{name}, but torch sees no GPU here", f"Give {other}.")
 
 
-def empty_model(family: Family, arguments: dict[str, Any], dtype: torch.dtype, device: str = "meta") -> Decoder:
+def empty_model(family: Family, arguments: JsonObject, dtype: torch.dtype, device: str = "meta") -> Decoder:
     """A decoder of the family, from the arguments of its stock config; on ``meta`` its tensors take no memory."""
     own = dict(causal=family.causal, float32_rotary=family.float32_rotary, **STOCK_CLASSES[family.architecture])
     with torch.device(device):
@@ -230,7 +230,7 @@ def _in_dtype_of_v(attention: str) -> str:
 
 def fetch(
     spec: JsonObject, folder: Path, own: bool, agreed: bool, option: str = hub.CONFIRM, key: str | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Download a checkpoint unless its folder exists, check it, and return its manifest.
 
     ``spec``: the params of the rule ``fetch_backbone``. ``own``: the folder is the user's, which gets a hidden file of

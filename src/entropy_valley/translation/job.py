@@ -136,7 +136,7 @@ class RunModel:
         modes = {FLOAT32_HEAD: self.float32_head, MASKS: self.reveals_masks, COMPILED_LAYERS: self.compiles}
         return [mode for mode, has in modes.items() if has]
 
-    def signature(self, *decoder: str) -> dict[str, Any]:
+    def signature(self, *decoder: str) -> JsonObject:
         """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
         return {
             "decoder": "|".join([*decoder, *[UNMERGED] * (not self.merge), *self._prefix, *self._modes]),

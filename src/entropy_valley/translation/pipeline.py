@@ -16,19 +16,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from entropy_valley.decoding.canvas import NO_CACHE, SHORTEST, CachePolicy, Canvas, ProbeResult
-from entropy_valley.decoding.requests import Denoising, Draft, Finished, Probe, gains
-from entropy_valley.decoding.runner import Runner
+from entropy_valley.decoding.canvas import NO_CACHE, SHORTEST, CachePolicy, Canvas, Decoded, ProbeResult
+from entropy_valley.decoding.requests import Denoising, Draft, Finished, Probe, Request, gains
+from entropy_valley.decoding.runner import Runner, Work
 from entropy_valley.errors import InputError, SentenceError
-from entropy_valley.lengths.base import Choice, canvas_row, choosing, declared, probing
+from entropy_valley.lengths.base import Choice, LengthMethod, Sentence, canvas_row, choosing, declared, probing
+from entropy_valley.model.prompt import Prompt
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.canvas import Decoded
     from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.requests import Request
-    from entropy_valley.decoding.runner import Work
-    from entropy_valley.lengths import LengthMethod, Sentence
-    from entropy_valley.model.prompt import Prompt
 
 Row = dict[str, Any]  # the canvas of a sentence, as its row of translations has it
 

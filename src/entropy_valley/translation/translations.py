@@ -14,11 +14,11 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from entropy_valley import errors, files, results
-from entropy_valley.decoding.canvas import CachePolicy
+from entropy_valley.decoding.canvas import CachePolicy, Decoded
 from entropy_valley.decoding.requests import Denoising
+from entropy_valley.decoding.runner import Runner, Work
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import find_method
 from entropy_valley.lengths.base import FITTED, declared, sentences_of
@@ -32,11 +32,6 @@ from entropy_valley.translation.costs import COUNTS, PromptCosts, sentence_costs
 from entropy_valley.translation.fits import Fits, predict
 from entropy_valley.translation.job import Execution, RunModel, Sentences
 from entropy_valley.translation.pipeline import Pipeline, Row, contenders, winner
-
-if TYPE_CHECKING:
-    from entropy_valley.decoding.canvas import Decoded
-    from entropy_valley.decoding.runner import Runner, Work
-
 
 # What a spec has beside the params of the run's passes.
 OF_SET = ("cells", "methods", "orders", "schedule", "fits", "made_from")
@@ -153,7 +148,7 @@ class Translations:
                 rows[cell][number :: len(shards)] = part
         return rows
 
-    def entry(self, cell: System, rows: Sequence[Row]) -> dict[str, Any]:
+    def entry(self, cell: System, rows: Sequence[Row]) -> JsonObject:
         """What the header says of a cell: what its rows depend on beside the data, and their totals."""
         sentences = self.tests[cell.testset]
         if cell.order:
@@ -341,7 +336,7 @@ def row(sentences: Sentences, place: int, canvas: Row, decoded: Mapping[int, Dec
     }
 
 
-def summary(rows: Sequence[Mapping[str, Any]], targets: Sequence[int], denoising: Denoising) -> dict[str, float]:
+def summary(rows: Sequence[JsonObject], targets: Sequence[int], denoising: Denoising) -> dict[str, float]:
     """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a
     variable-length decoder all.
 
@@ -361,7 +356,7 @@ def summary(rows: Sequence[Mapping[str, Any]], targets: Sequence[int], denoising
     }
 
 
-def signature(model: RunModel, denoising: Denoising) -> dict[str, Any]:
+def signature(model: RunModel, denoising: Denoising) -> JsonObject:
     """What the translations depend on beside the data: the decoder, the backbone and the adapter."""
     schedule = [] if denoising.variable_length else [denoising.schedule]
     steps = [] if denoising.variable_length else [f"T{denoising.steps}"]

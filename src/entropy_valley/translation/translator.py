@@ -18,10 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy
+from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy, ProbeResult
 from entropy_valley.decoding.requests import Denoising, Probe
+from entropy_valley.decoding.runner import Work
 from entropy_valley.errors import InputError, SentenceError, brief
-from entropy_valley.lengths import LengthMethod, find_method, make_method
+from entropy_valley.lengths import LengthMethod, Sentence, find_method, make_method
 from entropy_valley.lengths.base import PARTS, declared, sentences_of
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.lengths.settings import LengthStatisticsSection
@@ -31,7 +32,7 @@ from entropy_valley.model.families import STOCK, find_family
 from entropy_valley.model.prompt import Prompt, attention_of
 from entropy_valley.plugins import GUIDE
 from entropy_valley.progress import progress
-from entropy_valley.settings import Location, Section, Template, checked
+from entropy_valley.settings import JsonObject, Location, Section, Template, checked
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.pipeline import Inputs, Pipeline, Row, Texts, winner
@@ -40,10 +41,7 @@ if TYPE_CHECKING:
     import torch
     from matplotlib.axes import Axes
 
-    from entropy_valley.decoding.canvas import ProbeResult
     from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.runner import Work
-    from entropy_valley.lengths import Sentence
     from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.load import Backbone
 
@@ -153,7 +151,7 @@ class Translator:
     order: str = "med"
     steps: int = 32
     schedule: str = "llada"
-    order_settings: Mapping[str, Any] = field(default_factory=dict)
+    order_settings: JsonObject = field(default_factory=dict)
     length_head: LengthHead | None = field(default=None, repr=False)
     engine: Engine | None = field(default=None, repr=False)
     mask_token: bool = False

@@ -17,7 +17,7 @@ from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, value_at
 from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.settings import Language, Repository
+from entropy_valley.settings import JsonObject, Language, Repository
 
 _ROWS = 1000  # at a time; row groups of the hub have as many
 
@@ -51,7 +51,7 @@ class HuggingFace(Source):
     def total(self) -> int | None:
         return self.rows
 
-    def settings(self, direction: str, *splits: str) -> dict[str, Any]:
+    def settings(self, direction: str, *splits: str) -> JsonObject:
         """As of any source, without the number of rows, which changes nothing of what is read."""
         return {key: value for key, value in super().settings(direction, *splits).items() if key != "rows"}
 
