@@ -23,7 +23,7 @@ from entropy_valley.model.checkpoint import Checkpoint, load_tokenizer
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.families import FAMILIES, NEW_FAMILY, STOCK_CLASSES, STOCK_FIELDS, Config, Family, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.model.wrapped import load_stock
+from entropy_valley.model.wrapped import Wrapped, stock_module
 from entropy_valley.settings import JsonObject, read_object
 
 NF4 = "nf4"  # a precision: bfloat16 with the weights of the layers in 4 bits, for decoding alone
@@ -100,7 +100,7 @@ def load_backbone(
         problem = "a stock class runs without an adapter, the precision nf4 and prefix attention"
         raise InputError(known.folder, problem, "Leave them out.")
     else:
-        model = load_stock(known.folder, torch_dtype(dtype), device)
+        model = Wrapped(stock_module(known.folder, torch_dtype(dtype)).to(device).eval())
     return Backbone(
         family=known.family,
         model=model.eval().requires_grad_(False),
@@ -245,10 +245,10 @@ def fetch(
     elif not folder.is_dir():
         raise InputError(folder, "no such folder", f"Correct {key}.")
     # A GPU job would else be the first to find a problem.
-    if find_family(spec["family"]).is_stock:
-        load_backbone(folder, spec["family"], dtype="bfloat16")
+    known = Checkpoint.read(folder, spec["family"])
+    if known.family.is_stock:
+        stock_module(folder, torch.bfloat16, "meta")
     else:
-        known = Checkpoint.read(folder, spec["family"])
         checkpoint.check(empty_model(known.family, known.arguments, torch_dtype("float32")), known.family, folder)
     return checkpoint.manifest(folder)
 
