@@ -161,13 +161,9 @@ def _imported(kind: str, name: str) -> Any:
         problem = f"{_line(error)}{type(error).__name__}: {error}"
         raise UserCodeError(place, problem, "Correct the module, so that Python can import it.") from error
     if not hasattr(imported, attribute):
-        own, taken = Path.cwd() / f"{module.replace('.', '/')}.py", getattr(imported, "__file__", None)
-        if own.is_file() and not (taken and own.samefile(taken)):
-            problem = f"Python has another module of this name, {taken or module}"
-            raise InputError(place, problem, f"Give {own.name} another name.")
         classes = [name for name, value in vars(imported).items() if isinstance(value, type)]
-        remedy = f"{errors.question(attribute, classes)}Name a class that the module has."
-        raise InputError(place, f"{_file(module)} has no {attribute!r}", remedy)
+        remedy = f"{errors.question(attribute, classes)}Name a class of this file, or give yours another name."
+        raise InputError(place, f"{getattr(imported, '__file__', None) or module} has no {attribute!r}", remedy)
     return getattr(imported, attribute)
 
 

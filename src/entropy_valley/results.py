@@ -120,11 +120,8 @@ def entry(path: str | Path, cell: Any) -> JsonObject:
 @files.read_once(128)
 def entries(path: Path) -> dict[System, dict[str, Any]]:
     """What a header says of each cell."""
-    content = files.read_json(path)
-    try:
-        return {System(*(one[name] for name in System._fields)): one for one in content["facts"]["cells"]}
-    except (LookupError, TypeError):
-        raise InputError(path, "is not a header of translations or scores", REMEDY) from None
+    cells = _record(path).facts.get("cells", [])
+    return {System(*(one[name] for name in System._fields)): one for one in cells}
 
 
 # --- The header of a result: what it was made from.

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from entropy_valley import plugins
 from entropy_valley.decoding.canvas import (
@@ -47,21 +47,6 @@ if TYPE_CHECKING:
 Canvases = Generator[Canvas | FinishedText, Any, Any]
 
 Stored = Callable[["Request"], Any]  # another request's result where the store has it, else None
-
-
-class Request(Protocol):
-    """What is asked of the model about one canvas. ``result``: the class of the answer."""
-
-    result: ClassVar[type]
-
-    @property
-    def key(self) -> list[Any]:
-        """What the result is of, in the store; its kind first."""
-        ...
-
-    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
-        """Yield what the engine is to run, one canvas after the other, and return the result."""
-        ...
 
 
 # --- To read a canvas.
@@ -256,6 +241,12 @@ class VariableLength:
         text = tokens.index(backbone.eos_id) if backbone.eos_id in tokens else len(tokens)
         mean = round(math.fsum(slot.logprob for slot in revealed[:text]) / text, 4) if text else None
         return DecodedVariableLength(tokens, text, mean, passes, run, rows)
+
+
+# What is asked of the model about one canvas. ``result`` is the class of the answer, ``key`` what that is of in the
+# store, its kind first; ``canvases`` yields what the engine is to run, one canvas after the other, and returns the
+# answer.
+Request = Probe | Draft | Finished | FixedLength | VariableLength
 
 
 # What the config names where it asks for an order.

@@ -18,6 +18,7 @@ from entropy_valley.machine import device_name
 from entropy_valley.settings import PerDirection, Section
 from entropy_valley.store import Store
 
+Texts = Sequence[str]  # of a system or its test set, in one order
 _FIX = "Correct the metric, or remove it from `scoring.metrics`."
 
 
@@ -57,15 +58,13 @@ class Scorer(Protocol):
 class SegmentScorer(Scorer, Protocol):
     """Scores sentences. The system's score is their mean, unless it is a :class:`SystemScorer` too."""
 
-    def segment_scores(
-        self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
-    ) -> list[float]: ...
+    def segment_scores(self, sources: Texts, hypotheses: Texts, references: Texts) -> list[float]: ...
 
 
 class SystemScorer(Scorer, Protocol):
     """Scores a system as a whole."""
 
-    def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float: ...
+    def system_score(self, sources: Texts, hypotheses: Texts, references: Texts) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -122,9 +121,9 @@ def prepare(name: str, metric: Scorer, job: ScoringJob) -> None:
 def score(
     name: str,
     metric: Scorer,
-    sources: Sequence[str],
-    hypotheses: Sequence[str],
-    references: Sequence[str],
+    sources: Texts,
+    hypotheses: Texts,
+    references: Texts,
     system: str = "",
 ) -> Scores:
     """Score one system by a metric that is ready; ``system`` is its name in errors.
@@ -216,7 +215,7 @@ class Bleu(Section):
             remedy = "Install what it asks for, or set `tokenize` (of `scoring.bleu`) to another tokenizer."
             raise InputError(f"BLEU into {job.target_language!r}", problem, remedy) from error
 
-    def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    def system_score(self, sources: Texts, hypotheses: Texts, references: Texts) -> float:
         """BLEU of the corpus, six decimals."""
         return _corpus_score(self._bleu, hypotheses, references)
 
@@ -241,9 +240,7 @@ class Chrf(Section):
 
         self._chrf = CHRF(char_order=self.char_order, word_order=self.word_order, beta=self.beta)
 
-    def segment_scores(
-        self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
-    ) -> list[float]:
+    def segment_scores(self, sources: Texts, hypotheses: Texts, references: Texts) -> list[float]:
         """chrF of each sentence, six decimals."""
         pairs = list(zip(hypotheses, references, strict=True))
         for output, reference in {*pairs} - self._scores.keys():
@@ -251,7 +248,7 @@ class Chrf(Section):
             self._scores[output, reference] = round(score, _DECIMALS)
         return [self._scores[pair] for pair in pairs]
 
-    def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    def system_score(self, sources: Texts, hypotheses: Texts, references: Texts) -> float:
         """chrF of the corpus, which is not the mean of its sentences', six decimals."""
         return _corpus_score(self._chrf, hypotheses, references)
 
@@ -260,5 +257,5 @@ class Chrf(Section):
         return str(self._chrf.get_signature())
 
 
-def _corpus_score(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> float:
+def _corpus_score(metric: Any, hypotheses: Texts, references: Texts) -> float:
     return round(metric.corpus_score(list(hypotheses), [list(references)]).score, _DECIMALS)

@@ -158,12 +158,9 @@ class Translator:
     cache: CachePolicy = NO_CACHE
 
     def __post_init__(self) -> None:
-        if isinstance(self.method, str):
-            remedy = f"Give make_method({self.method!r}, {{…}}), with its settings. Translator.load takes a name, too."
-            raise InputError("method", f"{self.method!r} is the name of a length method", remedy)
-        if isinstance(self.method, type):
-            remedy = "Give an object of it, made with its settings."
-            raise InputError("method", f"{self.method.__name__} is a class", remedy)
+        if isinstance(self.method, str | type):
+            remedy = "Give make_method(NAME, {…}), or an object of the class. Translator.load takes both."
+            raise InputError("method", f"{brief(self.method, 60)} is a name or a class", remedy)
         if missing := [part for part in PARTS if not hasattr(self.method, part)]:
             raise InputError("method", f"{brief(self.method, 60)} has no {' and no '.join(missing)}", GUIDE)
         if declared(self.method, "sees_reference"):
