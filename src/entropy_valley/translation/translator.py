@@ -13,7 +13,7 @@ import operator
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -32,7 +32,7 @@ from entropy_valley.model.families import STOCK, find_family
 from entropy_valley.model.prompt import Prompt, attention_of
 from entropy_valley.plugins import GUIDE
 from entropy_valley.progress import progress
-from entropy_valley.settings import JsonObject, Location, Section, Template, checked
+from entropy_valley.settings import JsonObject, check_template
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.pipeline import Inputs, Pipeline, Row, Texts, winner
@@ -126,16 +126,6 @@ class Translation:
         return axes
 
 
-class _Given(Section):
-    """What :meth:`Translator.load` is given, as far as a type and a value say."""
-
-    backbone: Location
-    adapter: Location | None
-    prompt: Template | None
-    family: str | None
-    bos: bool | None
-
-
 @dataclass(frozen=True)
 class Translator:
     """A frozen backbone with a prompt, a length method, a reveal order and a step budget T.
@@ -203,7 +193,8 @@ class Translator:
         """
         from entropy_valley.model.load import find_adapter, find_checkpoint, load_backbone, require_device, torch_dtype
 
-        checked(_Given, backbone=backbone, adapter=adapter, prompt=prompt, family=family, bos=bos)
+        if prompt is not None:
+            check_template(prompt)
         unloaded = cls(None, None, _length_method(method, ratios), **more)  # type: ignore[arg-type]  # until the end
         unloaded.denoising  # noqa: B018 - raises for a wrong order or steps, before anything is loaded
         device, dtype = str(device), str(dtype).removeprefix("torch.")
@@ -263,7 +254,6 @@ class Translator:
         from entropy_valley.model.load import Backbone
         from entropy_valley.model.wrapped import Wrapped
 
-        checked(_Given, backbone="a module", adapter=None, prompt=prompt, family=None, bos=None)
         ids: dict[str, Any] = {}
         for name, token in (("mask", mask), ("eos", eos)):
             ids[f"{name}_id"] = token if isinstance(token, int) else tokenizer.get_vocab().get(token)
@@ -384,8 +374,6 @@ class Translator:
     ) -> list[Translation]:
         if isinstance(sources, str):
             raise InputError(place, "a single text, which would be read letter by letter", "Give a list: [text].")
-        if not isinstance(sources, Iterable):
-            raise InputError(place, f"{brief(sources, 60)} is no list", "Give a list of texts.")
         sources = list(sources)
         names = names or range(1, len(sources) + 1)
         slots = _slots(lengths, len(sources))
@@ -399,28 +387,18 @@ class Translator:
             elif source.strip():
                 places.append(number)
         inputs = self._inputs(place, [names[number] for number in places], [sources[number] for number in places])
-        works = self._translations(inputs, [slots[number] for number in places], denoising, skip)
-        done: Iterable[tuple[int, Translation]] = works
-        if shows_progress:
-            done = progress(works, len(places), "translate", "sentence")
-        for index, translation in done:
-            translations[places[index]] = translation
-        return translations
-
-    def _translations(
-        self, inputs: Inputs, slots: Sequence[int | None], denoising: Denoising | None, skip: bool
-    ) -> Iterator[tuple[int, Translation]]:
-        """(place among the inputs, translation) of each sentence; ``slots`` of its canvas, None if the method chooses
-        them."""
         pipeline = Pipeline.of(self._engine, inputs, self.cache)
-        predicted = self._predicted(inputs) if None in slots else ()
+        predicted = self._predicted(inputs) if lengths is None else ()
         rows = [{"source": source} for source in inputs.sources]
         sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
         works = []
-        for place, (sentence, length) in enumerate(zip(sentences, slots, strict=True)):
-            work = self._work(pipeline, place, sentence, length, denoising)
-            works.append((place, _caught(work, inputs, place) if skip else work))
-        yield from pipeline.runner.run(works, denoising.order if denoising else None)
+        for index, (number, sentence) in enumerate(zip(places, sentences, strict=True)):
+            work = self._work(pipeline, index, sentence, slots[number], denoising)
+            works.append((number, _caught(work, inputs, index) if skip else work))
+        done: Iterable[tuple[int, Translation]] = pipeline.runner.run(works, denoising.order if denoising else None)
+        for number, translation in progress(done, len(works), "translate", "sentence") if shows_progress else done:
+            translations[number] = translation
+        return translations
 
     def _work(
         self, pipeline: Pipeline, place: int, sentence: Sentence, slots: int | None, denoising: Denoising | None
