@@ -167,8 +167,7 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
     if (kind := config.get("model_type", family.model_type)) != family.model_type:  # then most fields differ
         if all(kind != one.model_type for one in FAMILIES.values()):
             remedy = f"No family here has this type: {NEW_FAMILY}."
-        problem = f"model_type is {brief(repr(kind), 60)}, not {family.model_type!r}"
-        raise InputError(folder / CONFIG, problem, remedy)
+        raise InputError(folder / CONFIG, f"model_type is {brief(repr(kind), 60)}, not {family.model_type!r}", remedy)
     problems = _differences(config, family.fixed)
     try:
         arguments = family.to_stock(config)

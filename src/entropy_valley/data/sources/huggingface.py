@@ -108,8 +108,7 @@ class HuggingFace(Source):
         if not shards:
             others = [str(path.relative_to(self.folder)) for path in sorted(Path(self.folder).rglob("*.parquet"))]
             hint = f"It has {listed(others, 3)}, which another `subset` or `split` names. " if others else ""
-            problem = f"no {' or '.join(self._on_hub.patterns)}"
-            raise InputError(self.folder, problem, f"{hint}{self._remedy()}")
+            raise InputError(self.folder, f"no {' or '.join(self._on_hub.patterns)}", f"{hint}{self._remedy()}")
         for path in shards:
             require_as_downloaded(Path(self.folder), path)
         return shards
