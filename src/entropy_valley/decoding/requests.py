@@ -344,11 +344,6 @@ class Denoising:
         """Which passes over a canvas of so many slots compute its prompt."""
         return cache.of_canvas(len(self.counts(length)) + self.mask_token)
 
-    @property
-    def is_own(self) -> bool:
-        """Whether a user has written it."""
-        return plugins.is_own(self.order or self.variable_length)
-
     @functools.cached_property
     def looks_at_distractor(self) -> bool:
         """Whether its order wants the SIG against a distractor."""

@@ -223,7 +223,6 @@ class Fitted(LengthMethod):
 
 LENGTH_METHODS: dict[str, type[LengthMethod]] = {}  # by name: see the package
 PARTS = ("sees_reference", "propose", "choose")  # what every method has
-FITTED = ("uses_statistics", "learns", "uses_length_head")  # what a method declares that is fitted to a run's pairs
 
 
 def make_method(name: str, settings: JsonObject, statistics: LengthStatistics | None = None) -> LengthMethod:
