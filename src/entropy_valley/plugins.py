@@ -30,7 +30,7 @@ GUIDE = "docs/extending.md shows what the class needs."
 _ours_alone = ContextVar("ours_alone", default=False)
 
 
-def find(kind: str, ours: JsonObject, name: str) -> Any:
+def find(kind: str, ours: Mapping[str, Any], name: str) -> Any:
     """What ``name`` says: one of ``ours``, or what a user's module has. Raises InputError where there is neither, and
     for a module that has been edited since."""
     if not isinstance(name, str):  # as an object or a class of the user's own

@@ -195,34 +195,31 @@ class DecodedVariableLength(Decoded):
 
 @dataclass(frozen=True)
 class VariableLength:
-    """``length`` masks behind a prompt that may grow to ``most``, to be denoised by the decoder of that name and
-    settings; ``start`` and ``sentence`` are those of :class:`.Canvas`."""
+    """A canvas of masks that may grow to ``most`` slots, to be denoised by the decoder of that name and settings."""
 
     result: ClassVar[type] = DecodedVariableLength
 
     decoder: VariableLengthDecoder
-    prompt: Ids
-    length: int
+    canvas: Canvas
     most: int
     name: str = ""
     settings: JsonObject = field(default_factory=dict)
-    start: ProbeResult | None = None
-    sentence: object = None
 
     @property
     def key(self) -> list[Any]:
-        return ["filling", list(self.prompt), self.length, self.name, dict(self.settings)]
+        return ["filling", list(self.canvas.prompt), self.canvas.length, self.name, dict(self.settings)]
 
     def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
-        slots = self.decoder.first(self.length, backbone.eos_id, self.most)
+        prompt, length = self.canvas.prompt, self.canvas.length
+        slots = self.decoder.first(length, backbone.eos_id, self.most)
         passes = run = rows = 0
         reading = None
         if self.decoder.starts_masked:
-            reading = self.start or stored(Probe(self.prompt, self.length))
+            reading = self.canvas.start or stored(Probe(prompt, length))
         while None in slots:
             if reading is None:
                 tokens = [backbone.mask_id if slot is None else slot.token for slot in slots]
-                reading = yield Canvas(self.prompt, len(slots), tokens=tokens if any(slots) else None)
+                reading = yield Canvas(prompt, len(slots), tokens=tokens if any(slots) else None)
             run, rows = run + len(slots), rows + slots.count(None)
             guesses = map(Guess, reading.tokens, reading.logprobs, reading.eos_logprobs)
             seen: list[Revealed | Guess] = []
@@ -233,7 +230,7 @@ class VariableLength:
                 if slot.token == backbone.mask_id:  # it was revealed as a mask: it is read again, and stays as it is
                     next(guesses)
                 seen.append(slot)
-            about, reading = f"sentence {self.sentence!r}, pass {passes}", None
+            about, reading = f"sentence {self.canvas.sentence!r}, pass {passes}", None
             slots = advanced(self.decoder, seen, backbone.eos_id, passes, self.most, about)
             passes += 1
         revealed = [slot for slot in slots if slot is not None]
@@ -327,8 +324,7 @@ class Denoising:
         with. ``cache``: of prompts, which a variable-length decoder does not use.
         """
         if decoder := self.variable_length:
-            about = self.name, self.settings, canvas.start, canvas.sentence
-            return VariableLength(decoder, canvas.prompt, canvas.length, min(decoder.cap, room), *about)
+            return VariableLength(decoder, canvas, min(decoder.cap, room), self.name, self.settings)
         counts, reuse = self.counts(canvas.length), self.reuse(canvas.length, cache)
         asked = dataclasses.replace(
             canvas,

@@ -155,7 +155,7 @@ def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
 # --- A checkpoint's config and special tokens, checked against its family and its release.
 
 
-def config_arguments(folder: Path, family: Family) -> JsonObject:
+def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
     """Keyword arguments of the stock config, from ``config.json``.
 
     Raises one InputError that names every field with which the checkpoint computes another function than its family.
@@ -183,7 +183,7 @@ def config_arguments(folder: Path, family: Family) -> JsonObject:
     return arguments
 
 
-def _stock_arguments(folder: Path) -> JsonObject:
+def _stock_arguments(folder: Path) -> dict[str, Any]:
     """What the config class of transformers says of a checkpoint under the stock names."""
     from transformers import AutoConfig
 

@@ -168,7 +168,7 @@ class Family:
         """The released name of a stock tensor."""
         return _rename(stock, tuple((new, old) for old, new in self.names))
 
-    def to_stock(self, released: JsonObject) -> JsonObject:
+    def to_stock(self, released: JsonObject) -> dict[str, Any]:
         """The keyword arguments of a stock config class, from a released ``config.json``: the width of a head may be
         left out there."""
         needed = {stock: name for stock, name in self.fields.items() if stock != "head_dim" or name in released}

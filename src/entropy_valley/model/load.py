@@ -21,7 +21,16 @@ from entropy_valley.errors import InputError, unknown
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.checkpoint import Checkpoint, load_tokenizer
 from entropy_valley.model.decoder import Decoder
-from entropy_valley.model.families import FAMILIES, NEW_FAMILY, STOCK_CLASSES, STOCK_FIELDS, Config, Family, find_family
+from entropy_valley.model.families import (
+    FAMILIES,
+    NEW_FAMILY,
+    STOCK_CLASSES,
+    STOCK_FIELDS,
+    Config,
+    Family,
+    Release,
+    find_family,
+)
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.model.wrapped import Wrapped, stock_module
 from entropy_valley.settings import JsonObject, read_object
@@ -37,7 +46,7 @@ class Backbone:
 
     ``shifted``: the logits of slot i are read from row i - 1. ``context``: the largest number of tokens of prompt and
     canvas together. ``float32_head``: the logits of a bfloat16 model are computed in float32 from its last states.
-    ``attention``: one of :data:`.prompt.ATTENTIONS`.
+    ``attention``: one of :data:`.prompt.Attention`.
     """
 
     family: Family
@@ -315,14 +324,11 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
     if not names:
         remedy = f"Give its family, one of {', '.join(FAMILIES)}; {NEW_FAMILY}."
         raise InputError(repository, f"nothing here says of which family it is, {NO_FOLDER}", remedy)
-    release = find_family(names[0]).release(repository)
-    revision = commit or (release.revision if release else None)
-    spec = {
-        "family": names[0],
-        "repository": repository,
-        "revision": revision,
-        "licence": release.licence if release else None,
-        "gated": release.gated if release else False,
+    release = find_family(names[0]).release(repository) or Release(repository, licence="", config={}, ids={})
+    revision = commit or release.revision
+    spec: JsonObject = {
+        **{"family": names[0], "repository": repository, "revision": revision},
+        **{"licence": release.licence, "gated": release.gated},
     }
     folder = hub.place(repository, revision)
     try:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, Strict
 
 from entropy_valley.errors import InputError
-from entropy_valley.settings import JsonObject, Runtime, Section, Share
+from entropy_valley.settings import Runtime, Section, Share
 
 AUTO: Final = "auto"
 SAVED = 16  # bytes of an adapter's parameter in a checkpoint: itself and its master copy, and the two moments of AdamW
@@ -50,7 +50,7 @@ class Lora(Peft):
     )
 
     @property
-    def peft(self) -> JsonObject:
+    def peft(self) -> dict[str, Any]:
         """The keys of PEFT's `LoraConfig`."""
         own = {"r": self.rank, "lora_alpha": self.alpha, "lora_dropout": self.dropout}
         return own | self.model_dump(include={*Peft.model_fields})

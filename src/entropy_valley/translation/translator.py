@@ -288,9 +288,8 @@ class Translator:
 
         Raises InputError for one that exceeds the backbone's context or has what no text has (NUL, half of a surrogate
         pair), and names it: ``place`` is where it stands, ``names`` has its name there (none: its number, from 1). With
-        ``skip`` its translation has the error as its ``problem``, and the others are translated; so also where anything
-        else is wrong with one sentence alone. What a class of the user's does wrong is raised all the same. Raises
-        InputError for a single text too.
+        ``skip`` its translation has the error as its ``problem``, and the others are translated. Raises InputError for
+        a single text too.
         """
         return self._all(sources, self.denoising, skip, place, names, lengths, progress)
 
@@ -394,7 +393,7 @@ class Translator:
         works = []
         for index, (number, sentence) in enumerate(zip(places, sentences, strict=True)):
             work = self._work(pipeline, index, sentence, slots[number], denoising)
-            works.append((number, _caught(work, inputs, index) if skip else work))
+            works.append((number, _caught(work) if skip else work))
         done: Iterable[tuple[int, Translation]] = pipeline.runner.run(works, denoising.order if denoising else None)
         for number, translation in progress(done, len(works), "translate", "sentence") if shows_progress else done:
             translations[number] = translation
@@ -501,19 +500,12 @@ def _impossible(source: object, place: str, name: object) -> SentenceError | Non
     return None
 
 
-def _caught(work: Work, inputs: Inputs, place: int) -> Work:
+def _caught(work: Work) -> Work:
     """The same work; an error of its sentence alone is the translation's problem."""
     try:
         return (yield from work)
     except SentenceError as error:
-        problem = error
-    except InputError:  # such as of a user's own class: no sentence can be at fault
-        raise
-    except Exception as error:  # ours, unforeseen: it costs no other sentence
-        what = f"sentence {inputs.names[place]!r}: {type(error).__name__}: {error}"
-        problem = SentenceError(inputs.file, what, "This is a fault of entropy-valley: please report it.")
-        problem.__cause__ = error
-    return Translation("", problem=problem)
+        return Translation("", problem=error)
 
 
 @dataclass(frozen=True)
