@@ -377,7 +377,7 @@ def check(model: Decoder, family: Family, folder: Path) -> dict[str, tuple[str, 
     or of a wrong shape. A second copy of the embeddings for a tied head is not read.
     """
     parameters = dict(model.named_parameters())
-    names = {stock: family.released_name(stock) for stock in parameters}
+    names = family.released_names(parameters)
     shapes = {names[stock]: tuple(tensor.shape) for stock, tensor in parameters.items()}
     tied = family.released_name("lm_head.weight") if model.config.tie_word_embeddings else None
     files_of: dict[str, Path] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -167,6 +168,10 @@ class Family:
     def released_name(self, stock: str) -> str:
         """The released name of a stock tensor."""
         return _rename(stock, tuple((new, old) for old, new in self.names))
+
+    def released_names(self, stock: Iterable[str]) -> dict[str, str]:
+        """The released name of each of the stock tensors."""
+        return {name: self.released_name(name) for name in stock}
 
     def to_stock(self, released: JsonObject) -> dict[str, Any]:
         """The keyword arguments of a stock config class, from a released ``config.json``: the width of a head may be
