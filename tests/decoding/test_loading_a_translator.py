@@ -141,7 +141,7 @@ def test_a_class_is_made_with_the_ratios(released, monkeypatch):
     [
         ({"ratios": None}, "'ev': needs ratios: .* entropy_valley.released"),
         ({"method": make_method("ratio", {"ratios": 1.0})}, "ratios: the length method has its own"),
-        ({"method": "fixed"}, "ratios: the length method has none"),
+        ({"method": "fixed"}, "length method 'fixed': ratios = .*: unknown key"),
         ({"ratios": [0.8, 0]}, "'ev': ratios.1 = 0: must be greater than 0. `entropy-valley schema`"),
         ({"ratios": [1e308]}, r"'ev': ratios.0 = 1e\+308: must be less than or equal to 100"),
         *(({"steps": steps}, f"steps: {steps!r}, not a number from 1 to 65,536") for steps in (0, "8", True, 10**9)),

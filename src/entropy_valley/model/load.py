@@ -327,8 +327,11 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
     release = find_family(names[0]).release(repository) or Release(repository, licence="", config={}, ids={})
     revision = commit or release.revision
     spec: JsonObject = {
-        **{"family": names[0], "repository": repository, "revision": revision},
-        **{"licence": release.licence, "gated": release.gated},
+        "family": names[0],
+        "repository": repository,
+        "revision": revision,
+        "licence": release.licence,
+        "gated": release.gated,
     }
     folder = hub.place(repository, revision)
     try:

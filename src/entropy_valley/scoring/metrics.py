@@ -131,30 +131,28 @@ def score(
     The metric gets tuples: what it changes in place would change the texts of the metrics after it. Raises InputError
     where the metric gives no list of numbers, too few of them, or one that is not finite.
     """
-    sources, hypotheses, references = tuple(sources), tuple(hypotheses), tuple(references)
+    texts, count = (tuple(sources), tuple(hypotheses), tuple(references)), len(hypotheses)
     place = f" of {system}" if system else ""
-    segments, about = None, f"metric {name!r}, {len(hypotheses)} sentences{place}"
+    segments, problem, about = None, "", f"metric {name!r}, {count} sentences{place}"
     if scores_segments(metric):
         with plugins.calling(metric, "segment_scores", about):
-            answer = metric.segment_scores(sources, hypotheses, references)
-        if isinstance(answer, Mapping | Set):  # whose keys would be taken for scores, or whose order says nothing
-            problem = f"gave a {type(answer).__name__}, not a score for each sentence in their order{place}"
-            raise InputError(f"metric {name!r}", problem, _FIX)
-        with plugins.calling(metric, "segment_scores", about):
+            answer = metric.segment_scores(*texts)
             segments = [float(value) for value in answer]
-        if len(segments) != len(hypotheses):
-            problem = f"gave {len(segments)} scores for {len(hypotheses)} sentences{place}"
-            raise InputError(f"metric {name!r}", problem, _FIX)
-        for number, value in enumerate(segments, 1):
-            if not math.isfinite(value):
-                raise InputError(f"metric {name!r}", f"gave {value} for sentence {number}{place}", _FIX)
+        if isinstance(answer, Mapping | Set):  # whose keys would be taken for scores, or whose order says nothing
+            problem = f"gave a {type(answer).__name__}, not a score for each sentence in their order"
+        elif len(segments) != count:
+            problem = f"gave {len(segments)} scores for {count} sentences"
+        elif bad := [number for number, value in enumerate(segments, 1) if not math.isfinite(value)]:
+            problem = f"gave {segments[bad[0] - 1]} for sentence {bad[0]}"
     if scores_systems(metric):
         with plugins.calling(metric, "system_score", about):
-            total = float(metric.system_score(sources, hypotheses, references))
+            total = float(metric.system_score(*texts))
     else:
-        total = sum(segments or ()) / max(1, len(hypotheses))
-    if not math.isfinite(total):
-        raise InputError(f"metric {name!r}", f"gave {total} for the system{place}", _FIX)
+        total = sum(segments or ()) / max(1, count)
+    if not problem and not math.isfinite(total):
+        problem = f"gave {total} for the system"
+    if problem:
+        raise InputError(f"metric {name!r}", f"{problem}{place}", _FIX)
     with plugins.calling(metric, "signature", about):
         return Scores(total, segments, str(metric.signature), getattr(metric, "digest", None))
 

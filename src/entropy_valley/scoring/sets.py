@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, zip_longest
 from operator import eq
 from pathlib import Path
 from typing import Any
@@ -44,16 +44,11 @@ def read_outputs(testset: str | Path, outputs: Sequence[JsonObject], place: obje
             problem = f"id {row['id']!r} is there already, in line {first}"
             raise InputError(f"{testset}:{number}", problem, "Give each sentence an id of its own.")
     remedy = f"Translate {testset} again: one hypothesis per sentence, in its order."
-    for row, output in zip(rows, outputs, strict=False):
+    for row, output in zip_longest(rows, outputs, fillvalue={"id": "no sentence"}):
         if row["id"] != output["id"]:
             raise InputError(place, f"id {output['id']!r} where {row['id']!r} is due", remedy)
         if not isinstance(text := output.get("hypothesis"), str):
             raise InputError(place, f"hypothesis of {row['id']!r} is {str(text)[:60]!r}, not a text", remedy)
-    if len(rows) != len(outputs):
-        longer, only = (rows, testset) if len(rows) > len(outputs) else (outputs, place)
-        extra = longer[min(len(rows), len(outputs))]["id"]
-        problem = f"{len(outputs)} hypotheses for {len(rows)} sentences; id {extra!r} is only in {only}"
-        raise InputError(place, problem, remedy)
     return Outputs(
         ids=[row["id"] for row in rows],
         sources=[row["source"] for row in rows],

@@ -450,24 +450,21 @@ def _length_method(
 ) -> LengthMethod:
     """A length method by its name or class, with its usual settings and perhaps ratios. Raises InputError for one that
     needs more than these."""
-    given, other = ratios is not None, "load with EV, and then give the method to dataclasses.replace."
+    given = ratios is not None
     if isinstance(method, type):
         method = f"{method.__module__}:{method.__qualname__}"
     if not isinstance(method, str):
         if given:
-            raise InputError("ratios", "the length method has its own", f"Give its class, or {other}")
+            raise InputError("ratios", "the length method has its own", "Leave them out, or give its class.")
         return method
     kind, place = find_method(method, {}), f"length method {method!r}"
     if declared(kind, "uses_statistics"):
         remedy = f"Load it with another method, and then take .fitted({method!r}, train, dev)."
         raise InputError(place, "is fitted to training pairs", remedy)
-    fields = getattr(kind, "model_fields", None)
-    if not given and "ratios" in (fields or {}):
+    if not given and "ratios" in getattr(kind, "model_fields", {}):
         problem = "needs ratios: slots of the canvas for each token of the source"
         remedy = 'Give ratios=; entropy_valley.released("en-zh") has those that the paper tries for a direction.'
         raise InputError(place, problem, remedy)
-    if given and fields is not None and "ratios" not in fields:
-        raise InputError("ratios", "the length method has none", f"Leave them out, or {other}")
     return make_method(method, {"ratios": ratios} if given else {})
 
 
