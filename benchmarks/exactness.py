@@ -44,7 +44,7 @@ from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import Backbone, load_backbone
-from entropy_valley.model.prompt import ATTENTIONS, BOTH_WAYS, Prompt
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX, Prompt
 from entropy_valley.progress import progress
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -158,7 +158,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--adapter", type=Path, help="of that checkpoint")
     parser.add_argument("--testset", type=Path, help="JSON Lines with a source each, in place of random prompts")
     parser.add_argument("--prompt", type=lambda text: text.replace("\\n", "\n"), default="{src}", help="its template")
-    parser.add_argument("--attention", choices=ATTENTIONS, default=BOTH_WAYS)
+    parser.add_argument("--attention", choices=[BOTH_WAYS, PREFIX], default=BOTH_WAYS)
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     options = parser.parse_args()
     if bool(options.checkpoint) != bool(options.family) or (options.adapter and not options.checkpoint):

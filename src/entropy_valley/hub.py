@@ -193,8 +193,7 @@ def require_origin(folder: Path, origin: Mapping[str, Any], repository: str | No
     What either side does not say is not compared."""
     for fact, wanted in (("repository", repository), ("revision", commit)):
         if wanted and (held := origin.get(fact, wanted)) != wanted:
-            problem = f"holds {fact} {held}, not {wanted}"
-            raise InputError(folder, problem, "Name it in the config, or move the folder.")
+            raise InputError(folder, f"holds {fact} {held}, not {wanted}", "Name it in the config, or move the folder.")
 
 
 def archive(address: str, path: Path, remedy: str) -> None:

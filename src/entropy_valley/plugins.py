@@ -12,7 +12,6 @@ import contextlib
 import importlib
 import importlib.util
 import sys
-import sysconfig
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -23,9 +22,8 @@ from pydantic import ValidationError
 
 from entropy_valley import errors, files
 from entropy_valley.errors import InputError, UserCodeError
-from entropy_valley.settings import refused_values
+from entropy_valley.settings import JsonObject, refused_values
 
-_LIBRARIES = ("<", *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), str(Path(__file__).parent))
 GUIDE = "docs/extending.md shows what the class needs."
 _ours_alone = ContextVar("ours_alone", default=False)
 
@@ -70,7 +68,7 @@ def without_code(name: str) -> str:
     return name.partition("@")[0]
 
 
-def make(kind: str, ours: Mapping[str, type], name: str, settings: Mapping[str, Any], parts: Sequence[str] = ()) -> Any:
+def make(kind: str, ours: Mapping[str, type], name: str, settings: JsonObject, parts: Sequence[str] = ()) -> Any:
     """An instance of the class that ``name`` says, built with the settings as keyword arguments.
 
     ``parts`` are the methods and attributes of its protocol. Raises InputError as :func:`find` does, for settings that
@@ -158,23 +156,19 @@ def _imported(kind: str, name: str) -> Any:
             hint = f"Write {module.removesuffix('.py')}:{attribute}. " if module.endswith(".py") else ""
             remedy = f"{hint}Put the module into the working directory, or install it."
             raise InputError(place, str(error), remedy) from None
-        problem = f"{_line(error)}{type(error).__name__}: {error}"
+        problem = f"{_line(error, module)}{type(error).__name__}: {error}"
         raise UserCodeError(place, problem, "Correct the module, so that Python can import it.") from error
     if not hasattr(imported, attribute):
-        own, taken = Path.cwd() / f"{module.replace('.', '/')}.py", getattr(imported, "__file__", None)
-        if own.is_file() and not (taken and own.samefile(taken)):
-            problem = f"Python has another module of this name, {taken or module}"
-            raise InputError(place, problem, f"Give {own.name} another name.")
         classes = [name for name, value in vars(imported).items() if isinstance(value, type)]
-        remedy = f"{errors.question(attribute, classes)}Name a class that the module has."
-        raise InputError(place, f"{_file(module)} has no {attribute!r}", remedy)
+        remedy = f"{errors.question(attribute, classes)}Name a class of this file, or give yours another name."
+        raise InputError(place, f"{getattr(imported, '__file__', None) or module} has no {attribute!r}", remedy)
     return getattr(imported, attribute)
 
 
-def _line(error: Exception) -> str:
-    """Where a module that is imported raised an exception, be it by a call of a library."""
-    if isinstance(error, SyntaxError):
-        return ""  # it says so itself
-    frames = traceback.extract_tb(error.__traceback__)
-    last = next((one for one in reversed(frames) if not one.filename.startswith(_LIBRARIES)), frames[-1])
-    return f"{Path(last.filename).name}, line {last.lineno}: "
+def _line(error: Exception, module: str) -> str:
+    """Where a module that is imported raised an exception, be it by a call of a library; "" if it was not run."""
+    line = ""
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_globals.get("__name__") == module:
+            line = f"{Path(frame.f_code.co_filename).name}, line {number}: "
+    return line

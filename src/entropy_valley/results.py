@@ -27,7 +27,7 @@ from pydantic import ConfigDict, Field
 
 from entropy_valley import files, machine
 from entropy_valley.errors import InputError, listed
-from entropy_valley.settings import Foreign, misfits
+from entropy_valley.settings import Foreign, JsonObject, misfits
 
 # --- The rows of a set of cells, and its headers.
 
@@ -81,7 +81,7 @@ def moved(value: Any, root: str, here: str) -> Any:
     return here + value.removeprefix(root) if inside else value
 
 
-def tidy(cells: Mapping[System, Iterable[Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
+def tidy(cells: Mapping[System, Iterable[JsonObject]]) -> Iterator[dict[str, Any]]:
     """The rows of several cells as one file has them."""
     for system, rows in cells.items():
         yield from ({**system._asdict(), **row} for row in rows)
@@ -109,14 +109,22 @@ def rows(path: str | Path, cell: Any) -> Sequence[dict[str, Any]]:
     return cells[system]
 
 
+<<<<<<< HEAD
+=======
+def entry(path: str | Path, cell: Any) -> JsonObject:
+    """What the header of a file of rows says of one cell; raise InputError where it says nothing of it."""
+    cells, system = entries(header_path(path)), system_of(cell)
+    if system not in cells:
+        raise InputError(header_path(path), f"has nothing of {system.label}", REMEDY)
+    return cells[system]
+
+
+>>>>>>> g_library
 @files.read_once(128)
 def entries(path: Path) -> dict[System, dict[str, Any]]:
     """What a header says of each cell."""
-    content = files.read_json(path)
-    try:
-        return {System(*(one[name] for name in System._fields)): one for one in content["facts"]["cells"]}
-    except (LookupError, TypeError):
-        raise InputError(path, "is not a header of translations or scores", REMEDY) from None
+    cells = _record(path).facts.get("cells", [])
+    return {System(*(one[name] for name in System._fields)): one for one in cells}
 
 
 # --- The header of a result: what it was made from.

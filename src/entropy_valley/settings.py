@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, Union
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -123,14 +122,6 @@ def refused_values(error: ValidationError) -> str:
     return "; ".join(problems)
 
 
-def checked(arguments: type[SectionOf], **given: Any) -> SectionOf:
-    """The arguments of a public function, checked once by a section. Raises InputError that names each wrong one."""
-    try:
-        return arguments(**given)
-    except ValidationError as error:
-        raise InputError("arguments", refused_values(error), "Correct them.") from None
-
-
 # --- What a key is for.
 
 T = TypeVar("T")
@@ -216,11 +207,6 @@ def _folder(path: str) -> str:
     return str(Path(path))  # results/mine/ is results/mine
 
 
-def _path_text(path: Any) -> Any:
-    return os.fspath(path) if isinstance(path, os.PathLike) else path
-
-
-Location = Annotated[str, BeforeValidator(_path_text), Field(min_length=1)]  # of a model: a folder, or OWNER/NAME
 Folder = Annotated[str, AfterValidator(_folder)]
 # In a file, the name of length methods that are made by a list has a place for the value: ratio_{ratios:.2f}.
 _WRITTEN = {"pattern": r"^[a-z0-9][a-z0-9_.{}:-]*$"}

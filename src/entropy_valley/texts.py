@@ -25,17 +25,10 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 # How files of other kinds begin, what they are, and what makes text of them.
 _KINDS = (
     (rb"\x1f\x8b", "a gzip archive", "Unpack it: gunzip -c {} > FILE"),
-    (rb"BZh\d1AY&SY", "a bzip2 archive", "Unpack it: bunzip2 -c {} > FILE"),
-    (rb"\xfd7zXZ\0", "an xz archive", "Unpack it: unxz -c {} > FILE"),
-    (rb"\x28\xb5\x2f\xfd", "a zstd archive", "Unpack it: unzstd -c {} > FILE"),
     (rb"PK\x03\x04", "a zip archive or an office document", "Unpack it, or save it as plain text in UTF-8"),
-    (rb"\x89PNG|\xff\xd8\xff|GIF8", "an image", "Name a file of text"),
     (rb"%PDF", "a PDF document", "Name a file of text"),
     (rb"PAR1", "a Parquet file", "Name it as a data set, by a source of the kind huggingface"),
-    (rb"\x00\x00\xfe\xff|\xff\xfe\x00\x00", "UTF-32", "Convert it: iconv -f UTF-32 -t UTF-8 {} > FILE"),
     (rb"\xfe\xff|\xff\xfe", "UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 {} > FILE"),
-    (rb"(?:[^\0]\0){4}", "UTF-16 without its mark", "Convert it: iconv -f UTF-16LE -t UTF-8 {} > FILE"),
-    (rb"(?:\0[^\0]){4}", "UTF-16 without its mark", "Convert it: iconv -f UTF-16BE -t UTF-8 {} > FILE"),
 )
 
 

@@ -25,6 +25,7 @@ from transformers import (
 
 from entropy_valley import InputError, Translator, choose_length, files
 from entropy_valley.decoding.canvas import CachePolicy
+from entropy_valley.model import load
 from entropy_valley.model.load import load_backbone, stock_model
 from entropy_valley.model.prompt import Prompt
 
@@ -164,6 +165,14 @@ def changed(folder, tmp_path, **config):
 def test_what_is_no_class_of_transformers_is_refused(folder, tmp_path, config, message):
     with pytest.raises(InputError, match=message):
         load_backbone(changed(folder, tmp_path, **config), "stock")
+
+
+def test_it_is_checked_without_its_weights(folder, tmp_path, monkeypatch):
+    spec = {"backbone": "mine", "family": "stock"}
+    monkeypatch.setattr(load, "Wrapped", lambda module: pytest.fail("it was run"))
+    assert load.fetch(spec, folder, own=True, agreed=True)["digest"]
+    with pytest.raises(InputError, match=r"\.2\.\S+ is missing"):
+        load.fetch(spec, changed(folder, tmp_path, num_hidden_layers=3), own=True, agreed=True)
 
 
 def test_what_a_stock_class_lacks_is_said(folder):

@@ -11,7 +11,7 @@ import reference_authors
 import torch
 from bench import denoised
 
-from entropy_valley.decoding.canvas import Ledger
+from entropy_valley.decoding.canvas import Canvas, Ledger
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.requests import Denoising, VariableLength, make_denoiser
 from entropy_valley.decoding.runner import Memo, Runner
@@ -99,7 +99,9 @@ def test_a_mask_token_that_may_be_revealed_is_masked_again_and_left_out_of_the_t
 
 def test_a_variable_length_decoder_ends_with_masks_that_it_has_revealed(liable):
     daedal = make_denoiser("daedal", {"eos_window": 1, "cap": 24})
-    requests = [VariableLength(daedal, prompt, length, 24) for prompt in made(liable).prompts for length in (5, 9)]
+    requests = [
+        VariableLength(daedal, Canvas(prompt, length), 24) for prompt in made(liable).prompts for length in (5, 9)
+    ]
     results = Runner(lambda: Engine(liable, reveals_masks=True), Ledger()).answers(requests)
     assert any(liable.mask_id in one.tokens for one in results)
 

@@ -156,15 +156,11 @@ def test_the_bias_leaves_out_lengths_near_the_true_one_and_beyond_the_context(be
     assert 128 not in canvases  # the context, which holds the prompt too
 
 
-def test_a_corpus_that_nothing_can_be_fitted_to_is_said_of_each_method_that_needs_it(bench, capsys):
+def test_a_corpus_that_nothing_can_be_fitted_to_is_said(bench):
     bench.fit(**FITS)
     files.write_jsonl(bench.execution.corpus / "train.jsonl", [{"id": "a", "source": "", "target": "a"}])
     spec = bench.set_of("cal")
     spec["cells"] += [["test", name, "med", 8] for name in ("ratio", "ev_fit")]
     spec["methods"] |= {name: METHODS[name] for name in ("ratio", "ev_fit")}
-    with pytest.raises(InputError, match="not written: test cal, test ev_fit failed"):
+    with pytest.raises(InputError, match="length statistics: no training pair"):
         bench.write(spec)
-    message = capsys.readouterr().err
-    problem = "length statistics: no training pair"
-    assert all(f"error: test {method}: {problem}" in message for method in ("cal", "ev_fit"))
-    assert bench.decode("ratio") and bench.ledgers()[-1]["computed"] == 0

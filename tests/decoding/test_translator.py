@@ -88,8 +88,6 @@ def test_any_series_of_texts_is_translated_and_what_no_text_has_is_skipped(llada
     translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}), steps=4)
     texts = translator.translate(SOURCES)
     assert translator.translate(iter(SOURCES)) == translator.translate(dict.fromkeys(SOURCES)) == texts
-    with pytest.raises(InputError, match=r"sources: None is no list\. Give a list of texts"):
-        translator.translate(None)
     broken = [SOURCES[0], "a\ud800b", *SOURCES[1:]]
     with pytest.raises(SentenceError, match=r"sources: sentence 2: character 2 is U\+D800, half of a surrogate pair"):
         translator.translate(broken)
@@ -129,10 +127,9 @@ def test_the_seconds_of_a_sentence_are_those_of_its_passes(llada, monkeypatch, s
 
 def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
     translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}))
-    with pytest.raises(InputError, match=r"method: 'ratio' is the name of .* Give make_method\('ratio', {…}\)"):
-        dataclasses.replace(translator, method="ratio")
     for method, problem in [
-        (type(translator.method), "EntropyValley is a class. Give an object"),
+        ("ratio", r"ratio is a name or a class. Give make_method\(NAME, {…}\)"),
+        (type(translator.method), ".*EntropyValley.* is a name or a class. Give .* an object of the class"),
         (3, "3 has no sees_"),
     ]:
         with pytest.raises(InputError, match=f"method: {problem}"):

@@ -10,7 +10,7 @@ import pytest
 import reference_variants
 from bench import canvases as chosen_canvases
 
-from entropy_valley.decoding.canvas import ProbeResult
+from entropy_valley.decoding.canvas import Canvas, ProbeResult
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.requests import Probe, VariableLength, make_denoiser
 from entropy_valley.decoding.runner import Runner
@@ -143,7 +143,7 @@ class Start(NamedTuple):
 
 def fill(backbone, canvases, order, budget=None):
     engine, decoder = Engine(backbone, budget=budget), make_denoiser(*order)
-    requests = [VariableLength(decoder, one.prompt, one.length, one.most, start=one.reading) for one in canvases]
+    requests = [VariableLength(decoder, Canvas(one.prompt, one.length, (), one.reading), one.most) for one in canvases]
     return dict(enumerate(Runner(lambda: engine, engine.ledger).answers(requests))), engine.ledger
 
 

@@ -50,7 +50,7 @@ def flat(length, entropy=1.0, confidence=0.5):
 
 def choose_canvases(length_method, sentences, probe):
     """The canvas row of each sentence; ``probe`` reads (sentence index, slots), all sentences of a round together."""
-    works = {n: choosing(length_method, one, functools.partial(asking, n), {}) for n, one in enumerate(sentences)}
+    works = {n: choosing(length_method, one, functools.partial(asking, n)) for n, one in enumerate(sentences)}
     rows, requests, results = {}, dict.fromkeys(works), dict.fromkeys(works)
     while requests:
         requests = {}
@@ -58,7 +58,7 @@ def choose_canvases(length_method, sentences, probe):
             try:
                 requests[place] = works[place].send(sent)
             except StopIteration as done:
-                rows[place] = done.value
+                rows[place], _ = done.value
         readings = iter(probe(list(itertools.chain(*requests.values()))) if requests else ())
         results = {place: list(itertools.islice(readings, len(pairs))) for place, pairs in requests.items()}
     return [rows[place] for place in works]

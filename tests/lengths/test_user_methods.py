@@ -98,7 +98,7 @@ def test_a_module_of_the_users_that_python_has_another_of_is_named(tmp_path, mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "statistics.py").write_text("class Mine: ...")
     with pytest.raises(
-        InputError, match=r"another module of this name, /.*/statistics\.py\. Give statistics\.py another"
+        InputError, match=r"/.*/statistics\.py has no 'Mine'\. Name a class of this file, or give yours another name"
     ):
         make_method("mine", {"method": "statistics:Mine"})
 

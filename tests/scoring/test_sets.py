@@ -168,8 +168,8 @@ def test_a_score_that_is_no_number_is_named_with_its_cell(job, monkeypatch, segm
     ("ids", "says"),
     [
         ("acb", "set: test ev: id 'c' where 'b' is due"),
-        ("ab", "2 hypotheses for 3 sentences; id 'c' is only in"),
-        ("abcd", "4 hypotheses for 3 sentences; id 'd' is only in"),
+        ("ab", "set: test ev: id 'no sentence' where 'c' is due"),
+        ("abcd", "set: test ev: id 'd' where 'no sentence' is due"),
     ],
 )
 def test_outputs_that_are_not_of_the_test_set_are_named(tmp_path, ids, says):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,6 +16,7 @@ from entropy_valley.data.sources import SOURCES, Kinds, make
 from entropy_valley.data.sources.base import Source
 from entropy_valley.errors import InputError, brief
 from entropy_valley.progress import progress
+from entropy_valley.settings import JsonObject
 from entropy_valley.texts import hidden, visible
 
 Row = dict[str, Any]
@@ -24,9 +25,7 @@ Corpus = tuple[list[Row], list[Row], dict[str, Any], dict[str, Any]]
 KEYED = "keyed_hash"  # how pairs and subsets are drawn by default
 
 
-def corpus(
-    spec: Mapping[str, Any], kinds: Kinds = SOURCES, folder: str | None = None, rows: int | None = None
-) -> Corpus:
+def corpus(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None, rows: int | None = None) -> Corpus:
     """Train rows, dev rows, a report, and facts for the record.
 
     ``spec`` (the rule's params) has direction, seed, source (settings of one of ``kinds``), train and dev (the most
@@ -51,13 +50,13 @@ def corpus(
     return train, dev, report, facts
 
 
-def _source(spec: Mapping[str, Any], kinds: Kinds, folder: str | None = None, rows: int | None = None) -> Source:
+def _source(spec: JsonObject, kinds: Kinds, folder: str | None = None, rows: int | None = None) -> Source:
     """The source, with what is known of it beside its settings."""
     beside = {"folder": folder, "rows": rows}
     return make({**spec["source"], **{key: value for key, value in beside.items() if value}}, kinds)
 
 
-def _drawn(spec: Mapping[str, Any], source: Source, counts: Tally) -> dict[str, list[Pair]]:
+def _drawn(spec: JsonObject, source: Source, counts: Tally) -> dict[str, list[Pair]]:
     """The train and dev pairs, by the source's kind and the sampling."""
     direction, seed, filters = spec["direction"], spec["seed"], spec.get("filters") or {}
 
@@ -94,9 +93,7 @@ def _drawn(spec: Mapping[str, Any], source: Source, counts: Tally) -> dict[str, 
     return {"train": train, "dev": dev}
 
 
-def testset(
-    spec: Mapping[str, Any], kinds: Kinds = SOURCES, folder: str | None = None, rows: int | None = None
-) -> list[Row]:
+def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None, rows: int | None = None) -> list[Row]:
     """The rows of a test set: all, or at most ``limit`` rows, in the order of the source.
 
     With ``challenge``, the challenge subset of these (see :mod:`.categories`). Ids number the source's sentences, so
@@ -135,22 +132,22 @@ def _are_parts(spans: Any, most: int) -> bool:
     return all(isinstance(end, int) and isinstance(start, int) and 0 <= start < end <= most for start, end in spans)
 
 
-def origin(spec: Mapping[str, Any], split: str, kinds: Kinds = SOURCES, folder: str | None = None) -> dict[str, Any]:
+def origin(spec: JsonObject, split: str, kinds: Kinds = SOURCES, folder: str | None = None) -> JsonObject:
     """The fact for the record of what a split was read from beside the inputs of its job; none where there is none."""
     return _origin(_source(spec, kinds, folder), spec, split)
 
 
-def _origin(source: Source, spec: Mapping[str, Any], *splits: str) -> dict[str, Any]:
+def _origin(source: Source, spec: JsonObject, *splits: str) -> JsonObject:
     read = source.origin(spec["direction"], *splits)
     return {"origin": read} if read else {}
 
 
-def own_files(spec: Mapping[str, Any], *splits: str, kinds: Kinds = SOURCES) -> list[str]:
+def own_files(spec: JsonObject, *splits: str, kinds: Kinds = SOURCES) -> list[str]:
     """The user's own files that these splits of a corpus or test set are read from."""
     return make(spec["source"], kinds).watched(spec["direction"], *splits)
 
 
-def _limited(spec: Mapping[str, Any], source: Source) -> list[tuple[int, Pair]]:
+def _limited(spec: JsonObject, source: Source) -> list[tuple[int, Pair]]:
     """The numbered pairs of a test set; for an endless source the first ``limit`` pairs."""
     counts, limit = Tally(), spec["limit"]
     pairs = source.pairs(spec["direction"], "test", spec["seed"])
@@ -175,7 +172,7 @@ def _rows(split: str, numbered: Iterable[tuple[int, Pair]]) -> list[Row]:
 # Two sentences are the same if all their characters are.
 
 
-def overlap(test: Sequence[Row], train: Iterable[Row] | None = None) -> dict[str, Any]:
+def overlap(test: Sequence[Row], train: Iterable[Row] | None = None) -> JsonObject:
     """Counts of the ``sentences`` of a test set.
 
     ``repeated``: the source is that of an earlier sentence. ``copied``: the reference is the source. ``invisible``: a

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from entropy_valley import files, hub
 from entropy_valley.errors import InputError
-from entropy_valley.settings import Foreign, read_object
+from entropy_valley.settings import Foreign, JsonObject, read_object
 
 MANIFEST = "dataset.json"
 ABOUT = ["LICENSE*", "README.md"]  # what is downloaded with the files that are read
@@ -40,7 +40,7 @@ class HubFiles(NamedTuple):
         return self.revision if re.fullmatch("[0-9a-f]{40}", self.revision or "") else None
 
 
-def fetched(wanted: HubFiles, folder: Path, agreed: bool) -> dict[str, Any]:
+def fetched(wanted: HubFiles, folder: Path, agreed: bool) -> JsonObject:
     """Fetch files of a data set unless ``folder`` exists; its manifest. Interrupted downloads resume.
 
     ``agreed``: whether the user has agreed to large downloads.
@@ -69,7 +69,7 @@ class Manifest(Foreign):
     files: dict[str, str]
 
 
-def require_origin(folder: Path, repository: str, revision: str | None) -> dict[str, Any]:
+def require_origin(folder: Path, repository: str, revision: str | None) -> JsonObject:
     """The manifest of a folder. Raises InputError if it holds another data set or commit, or files were changed."""
     manifest = read_object(folder / MANIFEST, Manifest)
     hub.require_origin(folder, manifest, repository, revision)

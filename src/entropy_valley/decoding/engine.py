@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,11 +56,7 @@ from entropy_valley.decoding.orders import Order, needs_sourceless, not_a_number
 from entropy_valley.decoding.prompts import CachedPrompts, PassBudget
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import pack
-from entropy_valley.model.load import NO_TOKEN
-
-if TYPE_CHECKING:
-    from entropy_valley.model.load import Backbone
-
+from entropy_valley.model.load import NO_TOKEN, Backbone
 
 BUDGET = {"cpu": 1024, "cuda": 16384}  # tokens of a pass, unless a job says otherwise
 

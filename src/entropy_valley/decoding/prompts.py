@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,10 +21,8 @@ from entropy_valley.decoding.batch import Array, Batch
 from entropy_valley.decoding.canvas import Canvas, Ids, PromptIds, Queue, SharedSource
 from entropy_valley.model.attention import CachedRows, Packed, Pool, Rows, upload
 from entropy_valley.model.decoder import FULL_KERNEL
+from entropy_valley.model.load import Backbone
 from entropy_valley.model.prompt import PREFIX
-
-if TYPE_CHECKING:
-    from entropy_valley.model.load import Backbone
 
 # What computes the rows of a prompt: a sequence, or the passes over one canvas, by its name, which keeps them for
 # itself.

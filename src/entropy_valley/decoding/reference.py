@@ -16,32 +16,21 @@ import functools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from entropy_valley.decoding.orders import priorities, reveal_counts
-from entropy_valley.model.load import stock_model
-
-if TYPE_CHECKING:
-    from entropy_valley.model.load import Backbone
+from entropy_valley.model.load import Backbone, stock_model
 
 
 def decode(
-    backbone: Backbone,
-    prompt: Sequence[int],
-    length: int,
-    steps: int,
-    schedule: str = "llada",
-    rank: Rank | None = None,
-    sourceless: Sequence[int] = (),
+    backbone: Backbone, prompt: Sequence[int], length: int, steps: int, **how: Any
 ) -> tuple[list[int], list[int]]:
-    """Fill ``length`` masks behind ``prompt`` in ``steps`` steps: (all tokens, those before the first EOS).
-
-    ``rank`` is the reveal order, MED unless given; ``sourceless`` the prompt without the source, if it is looked at.
-    """
-    *_, tokens = denoise(backbone, prompt, length, steps, schedule, rank, sourceless)
+    """Fill ``length`` masks behind ``prompt`` in ``steps`` steps: (all tokens, those before the first EOS). ``how`` are
+    further arguments of :func:`denoise`."""
+    *_, tokens = denoise(backbone, prompt, length, steps, **how)
     end = tokens.index(backbone.eos_id) if backbone.eos_id in tokens else length
     return tokens, tokens[:end]
 
@@ -56,7 +45,10 @@ def denoise(
     rank: Rank | None = None,
     sourceless: Sequence[int] = (),
 ) -> Iterator[list[int]]:
-    """:func:`decode` step by step: the ``length`` tokens of the canvas after each step that reveals any."""
+    """:func:`decode` step by step: the ``length`` tokens of the canvas after each step that reveals any.
+
+    ``rank`` is the reveal order, MED unless given; ``sourceless`` the prompt without the source, if it is looked at.
+    """
     rank, tokens, step = rank or med, [backbone.mask_id] * length, 0
     counts = reveal_counts(length, steps, schedule)
     for count in counts:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from entropy_valley import plugins
 from entropy_valley.decoding.canvas import (
@@ -47,21 +47,6 @@ if TYPE_CHECKING:
 Canvases = Generator[Canvas | FinishedText, Any, Any]
 
 Stored = Callable[["Request"], Any]  # another request's result where the store has it, else None
-
-
-class Request(Protocol):
-    """What is asked of the model about one canvas. ``result``: the class of the answer."""
-
-    result: ClassVar[type]
-
-    @property
-    def key(self) -> list[Any]:
-        """What the result is of, in the store; its kind first."""
-        ...
-
-    def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
-        """Yield what the engine is to run, one canvas after the other, and return the result."""
-        ...
 
 
 # --- To read a canvas.
@@ -210,34 +195,31 @@ class DecodedVariableLength(Decoded):
 
 @dataclass(frozen=True)
 class VariableLength:
-    """``length`` masks behind a prompt that may grow to ``most``, to be denoised by the decoder of that name and
-    settings; ``start`` and ``sentence`` are those of :class:`.Canvas`."""
+    """A canvas of masks that may grow to ``most`` slots, to be denoised by the decoder of that name and settings."""
 
     result: ClassVar[type] = DecodedVariableLength
 
     decoder: VariableLengthDecoder
-    prompt: Ids
-    length: int
+    canvas: Canvas
     most: int
     name: str = ""
     settings: JsonObject = field(default_factory=dict)
-    start: ProbeResult | None = None
-    sentence: object = None
 
     @property
     def key(self) -> list[Any]:
-        return ["filling", list(self.prompt), self.length, self.name, dict(self.settings)]
+        return ["filling", list(self.canvas.prompt), self.canvas.length, self.name, dict(self.settings)]
 
     def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
-        slots = self.decoder.first(self.length, backbone.eos_id, self.most)
+        prompt, length = self.canvas.prompt, self.canvas.length
+        slots = self.decoder.first(length, backbone.eos_id, self.most)
         passes = run = rows = 0
         reading = None
         if self.decoder.starts_masked:
-            reading = self.start or stored(Probe(self.prompt, self.length))
+            reading = self.canvas.start or stored(Probe(prompt, length))
         while None in slots:
             if reading is None:
                 tokens = [backbone.mask_id if slot is None else slot.token for slot in slots]
-                reading = yield Canvas(self.prompt, len(slots), tokens=tokens if any(slots) else None)
+                reading = yield Canvas(prompt, len(slots), tokens=tokens if any(slots) else None)
             run, rows = run + len(slots), rows + slots.count(None)
             guesses = map(Guess, reading.tokens, reading.logprobs, reading.eos_logprobs)
             seen: list[Revealed | Guess] = []
@@ -248,7 +230,7 @@ class VariableLength:
                 if slot.token == backbone.mask_id:  # it was revealed as a mask: it is read again, and stays as it is
                     next(guesses)
                 seen.append(slot)
-            about, reading = f"sentence {self.sentence!r}, pass {passes}", None
+            about, reading = f"sentence {self.canvas.sentence!r}, pass {passes}", None
             slots = advanced(self.decoder, seen, backbone.eos_id, passes, self.most, about)
             passes += 1
         revealed = [slot for slot in slots if slot is not None]
@@ -256,6 +238,12 @@ class VariableLength:
         text = tokens.index(backbone.eos_id) if backbone.eos_id in tokens else len(tokens)
         mean = round(math.fsum(slot.logprob for slot in revealed[:text]) / text, 4) if text else None
         return DecodedVariableLength(tokens, text, mean, passes, run, rows)
+
+
+# What is asked of the model about one canvas. ``result`` is the class of the answer, ``key`` what that is of in the
+# store, its kind first; ``canvases`` yields what the engine is to run, one canvas after the other, and returns the
+# answer.
+Request = Probe | Draft | Finished | FixedLength | VariableLength
 
 
 # What the config names where it asks for an order.
@@ -336,8 +324,7 @@ class Denoising:
         with. ``cache``: of prompts, which a variable-length decoder does not use.
         """
         if decoder := self.variable_length:
-            about = self.name, self.settings, canvas.start, canvas.sentence
-            return VariableLength(decoder, canvas.prompt, canvas.length, min(decoder.cap, room), *about)
+            return VariableLength(decoder, canvas, min(decoder.cap, room), self.name, self.settings)
         counts, reuse = self.counts(canvas.length), self.reuse(canvas.length, cache)
         asked = dataclasses.replace(
             canvas,
@@ -352,11 +339,6 @@ class Denoising:
     def reuse(self, length: int, cache: CachePolicy) -> Reuse:
         """Which passes over a canvas of so many slots compute its prompt."""
         return cache.of_canvas(len(self.counts(length)) + self.mask_token)
-
-    @property
-    def is_own(self) -> bool:
-        """Whether a user has written it."""
-        return plugins.is_own(self.order or self.variable_length)
 
     @functools.cached_property
     def looks_at_distractor(self) -> bool:

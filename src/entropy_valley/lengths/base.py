@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
@@ -23,10 +23,8 @@ from entropy_valley import plugins
 from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics, confidence_curve
+from entropy_valley.model.prompt import Prompt
 from entropy_valley.settings import JsonObject, PerDirection, Printed, Ratios, Section
-
-if TYPE_CHECKING:
-    from entropy_valley.model.prompt import Prompt
 
 Probes = Mapping[int, ProbeResult]  # by the slots of the all-mask canvas that was read
 
@@ -225,7 +223,6 @@ class Fitted(LengthMethod):
 
 LENGTH_METHODS: dict[str, type[LengthMethod]] = {}  # by name: see the package
 PARTS = ("sees_reference", "propose", "choose")  # what every method has
-FITTED = ("uses_statistics", "learns", "uses_length_head")  # what a method declares that is fitted to a run's pairs
 
 
 def make_method(name: str, settings: JsonObject, statistics: LengthStatistics | None = None) -> LengthMethod:
@@ -249,17 +246,16 @@ def choosing(
     method: LengthMethod,
     sentence: Sentence,
     probe: Callable[[int], Any],
-    probes: dict[int, ProbeResult],
     name: object = None,
-) -> Generator[list[Any], list[ProbeResult], dict[str, Any]]:
-    """Yield the probes of one sentence, round by round, and return its :func:`canvas_row`.
+) -> Generator[list[Any], list[ProbeResult], tuple[JsonObject, dict[int, ProbeResult]]]:
+    """Yield the probes of one sentence, round by round; return its :func:`canvas_row`, and the readings by slots.
 
-    ``probe`` makes the request for the reading of an all-mask canvas of so many slots; ``probes`` takes the readings.
-    ``name`` is the sentence's in errors. Raises InputError for lengths below 1, for scores that are not finite, and for
-    an answer that is not a choice.
+    ``probe`` makes the request for the reading of an all-mask canvas of so many slots. ``name`` is the sentence's in
+    errors. Raises InputError for lengths below 1, for scores that are not finite, and for an answer that is not a
+    choice.
     """
     about = f"sentence {name!r}"
-    yield from probing(method, sentence, probe, probes, name)
+    probes = yield from probing(method, sentence, probe, name)
     with plugins.calling(method, "choose", about):
         choice = method.choose(sentence, probes)
         if not isinstance(choice, Choice):
@@ -275,19 +271,18 @@ def choosing(
     if bad := [f"{length} slots as {score}" for length, score in scores.items() if not math.isfinite(score)]:
         problem, remedy = f"scores {listed(bad)}", "Leave such lengths out of `scores`."
         raise plugins.refused(method, "choose", about, problem, remedy)
-    return canvas_row(choice, sentence, probes, declared(method, "draft_steps") + 1)
+    return canvas_row(choice, sentence, probes, declared(method, "draft_steps") + 1), probes
 
 
 def probing(
     method: LengthMethod,
     sentence: Sentence,
     probe: Callable[[int], Any],
-    probes: dict[int, ProbeResult],
     name: object = None,
-) -> Generator[list[Any], list[ProbeResult], None]:
-    """The first half of :func:`choosing`: yield what the method proposes, round by round; ``probes`` takes the
-    readings."""
+) -> Generator[list[Any], list[ProbeResult], dict[int, ProbeResult]]:
+    """The first half of :func:`choosing`: yield what the method proposes, round by round; return the readings."""
     about = f"sentence {name!r}"
+    probes: dict[int, ProbeResult] = {}
     while True:
         with plugins.calling(method, "propose", about):
             proposed = method.propose(sentence, probes)
@@ -297,7 +292,7 @@ def probing(
             numbers = {_whole(method, "propose", about, "proposes", length) for length in proposed}
         lengths = sorted(numbers - probes.keys())
         if not lengths:
-            return
+            return probes
         if lengths[0] < 1:
             raise plugins.refused(method, "propose", about, f"proposes {lengths[0]} slots", "Give 1 or more.")
         readings = yield [probe(length) for length in lengths]
@@ -318,7 +313,7 @@ def declared(method: LengthMethod | type, name: str) -> Any:
     return getattr(method, name, getattr(LengthMethod, name))
 
 
-def canvas_row(choice: Choice, sentence: Sentence, probes: Probes, passes: int = 1) -> dict[str, Any]:
+def canvas_row(choice: Choice, sentence: Sentence, probes: Probes, passes: int = 1) -> JsonObject:
     """The choice, ``{length, candidates, scores, calls, slots}`` and perhaps ``apart`` and ``contenders``.
 
     ``candidates`` are the compared lengths, ascending, with their ``scores``; where nothing is compared, the chosen

@@ -225,16 +225,10 @@ class SmartCropStyle(OnRatios):
     def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         (reading,) = probes.values()
         chances = [math.exp(logprob) for logprob in reading.eos_logprobs]
-        threshold = quantile(chances, self.quantile)
+        # What reaches a quantile between two values reaches the upper one: there is none between them.
+        threshold = sorted(chances)[math.ceil(self.quantile * (len(chances) - 1))]
         end = next(slot for slot, chance in enumerate(chances, 1) if chance >= threshold)
         return Choice(max(SHORTEST, end))
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """Between the two values around place ``share`` · (n - 1) of the sorted ones, as numpy has it."""
-    ordered, place = sorted(values), share * (len(values) - 1)
-    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
-    return min(high, low + (high - low) * (place - math.floor(place)))
 
 
 # --- Partial unmask (of the authors' code): a long canvas, revealed in part, is cut at its first EOS.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import torch
 from safetensors.torch import load, save
@@ -17,12 +17,10 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from entropy_valley.decoding.canvas import SHORTEST
+from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.head import whole_sums
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import pack
-
-if TYPE_CHECKING:
-    from entropy_valley.decoding.engine import Engine
 
 KEPT = 32  # lengths of a prediction: more than any beam takes
 

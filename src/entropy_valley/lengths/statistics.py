@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import PLACE, Prompt
+from entropy_valley.settings import JsonObject
 
 PERCENTILES = (10, 30, 50, 70, 90)  # five ratios for the grid of EV: the ends, the middle and two between
 
@@ -68,7 +69,7 @@ class LengthStatistics:
     bias: Sequence[float] | None = None
 
     @classmethod
-    def of(cls, value: Mapping[str, Any]) -> Self:
+    def of(cls, value: JsonObject) -> Self:
         """From what :meth:`~entropy_valley.translation.fits.Pairs.statistics` measures."""
         line, bias = value.get("line"), value.get("confidence_bias")
         return cls(
@@ -89,7 +90,7 @@ NEAR = 4  # slots around the true length that CAL leaves out: there confidence i
 PUBLIC_BIAS = (1.00, 1.77, 0.56, 0.06, 0.24)  # a, b, c, d, e as published; the fit starts here
 
 
-def length_line(pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def length_line(pairs: Sequence[tuple[int, int]]) -> JsonObject:
     """|y| + 1 = ``intercept`` + ``slope``·|x| and the residuals' variance over |x|, from pairs of counts (|x|, |y|).
 
     Least squares weighted by 1/|x|: a longer sentence's length varies more. Where all sources are equally long the line
@@ -110,7 +111,7 @@ def length_line(pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     return {"intercept": intercept, "slope": slope, "variance": squares / max(1, count - 2), "pairs": count}
 
 
-def confidence_bias(points: Iterable[tuple[int, float]]) -> dict[str, Any]:
+def confidence_bias(points: Iterable[tuple[int, float]]) -> JsonObject:
     """B's five parameters, none negative, from (length, mean max-probability) of all-mask canvases.
 
     Least squares on the mean of each length, weighted by the root of how many canvases it is the mean of.

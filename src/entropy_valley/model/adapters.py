@@ -16,7 +16,7 @@ from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import Family, Size, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, Attention, attention_of
-from entropy_valley.settings import Direction, Foreign, Rate, Share, read_object
+from entropy_valley.settings import Direction, Foreign, JsonObject, Rate, Share, read_object
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -70,7 +70,7 @@ class Adapter:
     """
 
     weights: Mapping[str, Tensor]
-    settings: Mapping[str, Any]
+    settings: JsonObject
 
     @property
     def modules(self) -> list[str]:
@@ -95,14 +95,14 @@ class Adapter:
         return files.digest(content)
 
 
-def of_pattern(patterns: Mapping[str, Any], module: str) -> Any:
+def of_pattern(patterns: JsonObject, module: str) -> Any:
     """The value of the first pattern that matches a module's name, as PEFT looks it up; None if none does."""
     from peft.utils.other import get_pattern_key
 
     return patterns.get(get_pattern_key([*patterns], module)) if patterns else None
 
 
-def from_peft(weights: Mapping[str, Tensor], content: Mapping[str, Any], family: Family, place: object) -> Adapter:
+def from_peft(weights: Mapping[str, Tensor], content: JsonObject, family: Family, place: object) -> Adapter:
     """An adapter from PEFT's tensors, in stock or released names, and the keys of its ``adapter_config.json``.
 
     Raises one InputError that lists keys that are not known here, and tensors that are of no layer, not finite or
@@ -142,7 +142,7 @@ def from_peft(weights: Mapping[str, Tensor], content: Mapping[str, Any], family:
 # --- Attached and merged by PEFT.
 
 
-def inject(model: Module, settings: Mapping[str, Any], modules: list[str]) -> None:
+def inject(model: Module, settings: JsonObject, modules: list[str]) -> None:
     """Put PEFT's layers around ``modules`` of ``model``: A and B as they start, in float32, or empty on ``meta``."""
     from peft import LoraConfig, inject_adapter_in_model
     from peft.tuners.tuners_utils import cast_adapter_dtype
@@ -210,7 +210,7 @@ def read_adapter(folder: Path, family: Family) -> Adapter:
 
 
 def write_adapter(
-    adapter: Adapter, folder: Path, family: Family | None = None, facts: Mapping[str, Any] | None = None
+    adapter: Adapter, folder: Path, family: Family | None = None, facts: JsonObject | None = None
 ) -> None:
     """Write a PEFT folder in the released names of ``family``; without a family in stock names, our own layout.
 
@@ -254,12 +254,12 @@ class Facts(Foreign):
     seed: int = 0
 
 
-def read_facts(folder: Path) -> dict[str, Any]:
+def read_facts(folder: Path) -> JsonObject:
     """The content of ``adapter.json``; {} without one."""
     return read_object(folder / FACTS, Facts) if (folder / FACTS).exists() else {}
 
 
-def checked_facts(folder: Path, backbone_digest: str, attention: str = BOTH_WAYS) -> dict[str, Any]:
+def checked_facts(folder: Path, backbone_digest: str, attention: str = BOTH_WAYS) -> JsonObject:
     """The content of ``adapter.json``; {} without one.
 
     Raises InputError if it names another backbone, or says that the adapter was trained with another ``attention``.

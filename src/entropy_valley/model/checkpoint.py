@@ -99,7 +99,7 @@ def checkpoint_digest(folder: Path) -> str:
     return manifest(folder)["digest"]
 
 
-def manifest(folder: Path) -> dict[str, Any]:
+def manifest(folder: Path) -> JsonObject:
     """The content of ``checkpoint.json``, and the digest of each file and of all of them, as they are now."""
     content = shards(folder) + [path for pattern in CONTENT for path in sorted(folder.glob(pattern))]
     with ThreadPoolExecutor() as pool:  # a released checkpoint has 16 GB
@@ -115,7 +115,7 @@ class Origin(Foreign):
     revision: str | None = None
 
 
-def read_origin(folder: Path) -> dict[str, Any]:
+def read_origin(folder: Path) -> JsonObject:
     """A folder's origin from ``checkpoint.json`` (family, repository, revision, …); {} without one."""
     return read_object(folder / MANIFEST, Origin) if (folder / MANIFEST).exists() else {}
 
@@ -167,8 +167,7 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
     if (kind := config.get("model_type", family.model_type)) != family.model_type:  # then most fields differ
         if all(kind != one.model_type for one in FAMILIES.values()):
             remedy = f"No family here has this type: {NEW_FAMILY}."
-        problem = f"model_type is {brief(repr(kind), 60)}, not {family.model_type!r}"
-        raise InputError(folder / CONFIG, problem, remedy)
+        raise InputError(folder / CONFIG, f"model_type is {brief(repr(kind), 60)}, not {family.model_type!r}", remedy)
     problems = _differences(config, family.fixed)
     try:
         arguments = family.to_stock(config)
@@ -300,7 +299,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     return SpecialIds(vocabulary[tokens["eos"]], ids["mask"], ids["pad"], ids["bos"])
 
 
-def _config(folder: Path, family: Family) -> dict[str, Any]:
+def _config(folder: Path, family: Family) -> JsonObject:
     """``config.json`` over the family's defaults for fields that it leaves out."""
     written = read_object(folder / CONFIG)
     config = {**family.defaults, **written}
@@ -325,7 +324,7 @@ class Checkpoint:
 
     folder: Path
     family: Family
-    arguments: dict[str, Any]
+    arguments: JsonObject
     tokenizer: Any
     ids: SpecialIds
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from pydantic import Field
 
 from entropy_valley import plugins
 from entropy_valley.errors import InputError, brief
-from entropy_valley.settings import Foreign
+from entropy_valley.settings import Foreign, JsonObject
 
 Size = Annotated[int, Field(gt=0, le=2**24)]
 # The adapted matrices of a block, under their stock names.
@@ -173,13 +173,13 @@ class Family:
         """The released name of each of the stock tensors."""
         return {name: self.released_name(name) for name in stock}
 
-    def to_stock(self, released: Mapping[str, Any]) -> dict[str, Any]:
+    def to_stock(self, released: JsonObject) -> dict[str, Any]:
         """The keyword arguments of a stock config class, from a released ``config.json``: the width of a head may be
         left out there."""
         needed = {stock: name for stock, name in self.fields.items() if stock != "head_dim" or name in released}
         return {stock: released[name] for stock, name in needed.items()}
 
-    def to_released(self, config: Config) -> dict[str, Any]:
+    def to_released(self, config: Config) -> JsonObject:
         """The ``config.json`` of a released checkpoint of that shape."""
         fields = {name: getattr(config, stock) for stock, name in self.fields.items()}
         if config.head_dim is None:  # it follows from the others, unless the authors' class assumes another one

@@ -21,9 +21,18 @@ from entropy_valley.errors import InputError, unknown
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.checkpoint import Checkpoint, load_tokenizer
 from entropy_valley.model.decoder import Decoder
-from entropy_valley.model.families import FAMILIES, NEW_FAMILY, STOCK_CLASSES, STOCK_FIELDS, Config, Family, find_family
+from entropy_valley.model.families import (
+    FAMILIES,
+    NEW_FAMILY,
+    STOCK_CLASSES,
+    STOCK_FIELDS,
+    Config,
+    Family,
+    Release,
+    find_family,
+)
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.model.wrapped import load_stock
+from entropy_valley.model.wrapped import Wrapped, stock_module
 from entropy_valley.settings import JsonObject, read_object
 
 NF4 = "nf4"  # a precision: bfloat16 with the weights of the layers in 4 bits, for decoding alone
@@ -37,7 +46,7 @@ class Backbone:
 
     ``shifted``: the logits of slot i are read from row i - 1. ``context``: the largest number of tokens of prompt and
     canvas together. ``float32_head``: the logits of a bfloat16 model are computed in float32 from its last states.
-    ``attention``: one of :data:`.prompt.ATTENTIONS`.
+    ``attention``: one of :data:`.prompt.Attention`.
     """
 
     family: Family
@@ -100,7 +109,7 @@ def load_backbone(
         problem = "a stock class runs without an adapter, the precision nf4 and prefix attention"
         raise InputError(known.folder, problem, "Leave them out.")
     else:
-        model = load_stock(known.folder, torch_dtype(dtype), device)
+        model = Wrapped(stock_module(known.folder, torch_dtype(dtype)).to(device).eval())
     return Backbone(
         family=known.family,
         model=model.eval().requires_grad_(False),
@@ -178,7 +187,7 @@ def require_device(name: str, other: str = 'device="cpu"') -> None:
         raise InputError("device", f"{name}, but torch sees no GPU here", f"Give {other}.")
 
 
-def empty_model(family: Family, arguments: dict[str, Any], dtype: torch.dtype, device: str = "meta") -> Decoder:
+def empty_model(family: Family, arguments: JsonObject, dtype: torch.dtype, device: str = "meta") -> Decoder:
     """A decoder of the family, from the arguments of its stock config; on ``meta`` its tensors take no memory."""
     own = dict(causal=family.causal, float32_rotary=family.float32_rotary, **STOCK_CLASSES[family.architecture])
     with torch.device(device):
@@ -230,7 +239,7 @@ def _in_dtype_of_v(attention: str) -> str:
 
 def fetch(
     spec: JsonObject, folder: Path, own: bool, agreed: bool, option: str = hub.CONFIRM, key: str | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Download a checkpoint unless its folder exists, check it, and return its manifest.
 
     ``spec``: the params of the rule ``fetch_backbone``. ``own``: the folder is the user's, which gets a hidden file of
@@ -245,10 +254,10 @@ def fetch(
     elif not folder.is_dir():
         raise InputError(folder, "no such folder", f"Correct {key}.")
     # A GPU job would else be the first to find a problem.
-    if find_family(spec["family"]).is_stock:
-        load_backbone(folder, spec["family"], dtype="bfloat16")
+    known = Checkpoint.read(folder, spec["family"])
+    if known.family.is_stock:
+        stock_module(folder, torch.bfloat16, "meta")
     else:
-        known = Checkpoint.read(folder, spec["family"])
         checkpoint.check(empty_model(known.family, known.arguments, torch_dtype("float32")), known.family, folder)
     return checkpoint.manifest(folder)
 
@@ -315,14 +324,14 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
     if not names:
         remedy = f"Give its family, one of {', '.join(FAMILIES)}; {NEW_FAMILY}."
         raise InputError(repository, f"nothing here says of which family it is, {NO_FOLDER}", remedy)
-    release = find_family(names[0]).release(repository)
-    revision = commit or (release.revision if release else None)
-    spec = {
+    release = find_family(names[0]).release(repository) or Release(repository, licence="", config={}, ids={})
+    revision = commit or release.revision
+    spec: JsonObject = {
         "family": names[0],
         "repository": repository,
         "revision": revision,
-        "licence": release.licence if release else None,
-        "gated": release.gated if release else False,
+        "licence": release.licence,
+        "gated": release.gated,
     }
     folder = hub.place(repository, revision)
     try:

@@ -99,12 +99,8 @@ def require_room(path: object, rows: Iterable[JsonObject], prompt: Prompt, conte
 # --- What the rows of a prompt attend to, in training and in decoding: the choices, and the one of a model's params.
 
 Attention = Literal["bidirectional", "prefix"]
-BOTH_WAYS: Attention = "bidirectional"
-PREFIX: Attention = "prefix"
-ATTENTIONS: dict[Attention, str] = {
-    BOTH_WAYS: "all rows attend to one another, as the checkpoints were trained",
-    PREFIX: "the rows of the prompt attend to the prompt alone, those of the canvas to everything",
-}
+BOTH_WAYS: Attention = "bidirectional"  # all rows attend to one another, as the checkpoints were trained
+PREFIX: Attention = "prefix"  # the rows of the prompt attend to the prompt alone, those of the canvas to everything
 
 
 def attention_of(spec: JsonObject) -> str:

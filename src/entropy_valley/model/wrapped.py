@@ -18,9 +18,10 @@ _HEADS = ("ForMaskedLM", "ForCausalLM", "LMHeadModel")  # of classes whose logit
 _FIRST, _OTHER, _SECOND = [3, 1, 4, 1], [3, 1, 4, 6], [5, 2, 6]  # what a module is tried on
 
 
-def load_stock(folder: Path, dtype: torch.dtype, device: str) -> Wrapped:
+def stock_module(folder: Path, dtype: torch.dtype, device: str | None = None) -> Any:
     """The class of transformers that ``config.json`` names, with its weights from safetensors. No code of others runs.
 
+    On the ``device`` "meta" no weight is read, and only names and shapes are compared; without one it is on the CPU.
     Raises InputError for a class that is not there or gives no logits of tokens, and for weights that do not fit it.
     """
     import transformers
@@ -33,13 +34,13 @@ def load_stock(folder: Path, dtype: torch.dtype, device: str) -> Wrapped:
         problem = f"transformers {transformers.__version__} has no class {brief(name)!r} that gives logits of tokens"
         raise InputError(folder / CONFIG, problem, f"`architectures` names one that ends in {', '.join(_HEADS)}.")
     with readable(folder, "checkpoint", "Give the whole checkpoint, in safetensors."):
-        how = dict(use_safetensors=True, local_files_only=True, output_loading_info=True)
+        how = dict(use_safetensors=True, local_files_only=True, output_loading_info=True, device_map=device)
         module, loaded = kind.from_pretrained(folder, dtype=dtype, **how)
     problems = [f"{name} is missing" for name in loaded["missing_keys"]]
     problems += [f"{name} has another shape" for name, *_ in loaded["mismatched_keys"]]
     if problems:
         raise InputError(folder, listed(problems), "Fetch or make the checkpoint again.")
-    return Wrapped(module.to(device).eval())
+    return module
 
 
 class Wrapped(nn.Module):

@@ -4,12 +4,12 @@ score the translations of a set."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from entropy_valley import plugins
 from entropy_valley.errors import InputError
 from entropy_valley.scoring.comet import Comet, MainComet
 from entropy_valley.scoring.metrics import Bleu, Chrf, Scorer, scores_segments, scores_systems
+from entropy_valley.settings import JsonObject
 
 METRICS: Mapping[str, type] = {"comet": Comet, "bleu": Bleu, "chrf": Chrf}
 """Ours by the name that the config has for them; a user's own is ``module:Class``."""
@@ -17,7 +17,7 @@ METRICS: Mapping[str, type] = {"comet": Comet, "bleu": Bleu, "chrf": Chrf}
 _FITS = 'docs/extending.md, "A metric of your own", shows what such a class has.'
 
 
-def make_metric(name: str, settings: Mapping[str, Any]) -> Scorer:
+def make_metric(name: str, settings: JsonObject) -> Scorer:
     """The metric that ``name`` says, with its settings; InputError if there is none or its class does not fit."""
     metric = plugins.make("metric", METRICS, name, settings, ("decimals",))
     name = plugins.without_code(name)
@@ -28,7 +28,7 @@ def make_metric(name: str, settings: Mapping[str, Any]) -> Scorer:
     return metric
 
 
-def from_params(params: Mapping[str, Any]) -> dict[str, Scorer]:
+def from_params(params: JsonObject) -> dict[str, Scorer]:
     """The metrics that a ``score`` job's params name, by their keys in files, in the order of the files' keys."""
     scorers: dict[str, Scorer] = {}
     if "comet" in params:

@@ -19,7 +19,7 @@ from entropy_valley import files
 from entropy_valley.progress import progress
 from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.scoring.comet_checkpoint import check_class, load, locate
-from entropy_valley.scoring.metrics import ScoringJob
+from entropy_valley.scoring.metrics import ScoringJob, Texts
 from entropy_valley.settings import REPOSITORY, Commit, Name, Section
 
 # --- Batches without padding.
@@ -215,9 +215,7 @@ class Comet(Section):
             parts.append(f"rows:{ROWS['cuda']}")  # other bits than those of a sentence alone
         return "|".join(parts + ["references:no"] * self.reference_free)
 
-    def segment_scores(
-        self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
-    ) -> list[float]:
+    def segment_scores(self, sources: Texts, hypotheses: Texts, references: Texts) -> list[float]:
         """One score per sentence, in order, rounded to :data:`DECIMALS`; what the store has is not computed again."""
         read = (sources, hypotheses) if self.reference_free else (sources, hypotheses, references)
         segments = list(zip(*read, strict=True))

@@ -14,7 +14,7 @@ import yaml
 
 from entropy_valley import files, hub
 from entropy_valley.errors import InputError
-from entropy_valley.settings import REPOSITORY, read_object
+from entropy_valley.settings import REPOSITORY, JsonObject, read_object
 
 CHECKPOINT = Path("checkpoints", "model.ckpt")
 HPARAMS = "hparams.yaml"
@@ -49,7 +49,7 @@ def check_class(path: Path, reference_free: bool) -> None:
         raise InputError(path, "it cannot score without a reference", "Remove `reference_free`.")
 
 
-def read_hparams(folder: Path) -> dict[str, Any]:
+def read_hparams(folder: Path) -> JsonObject:
     """What hparams.yaml of a checkpoint's folder says; InputError if it is not YAML with a mapping."""
     path = folder / HPARAMS
     with files.readable(path, "YAML file", f"{_AGAIN}."):
@@ -148,7 +148,7 @@ def size(name: str) -> int:
     return next((size for repository, size in _BYTES.items() if folder_name(repository) == name), 0)
 
 
-def fetched(repository: str, revision: str | None, folder: Path, metric: str, agreed: bool) -> dict[str, Any]:
+def fetched(repository: str, revision: str | None, folder: Path, metric: str, agreed: bool) -> JsonObject:
     """Download a metric's checkpoint and its encoder's tokenizer unless ``folder`` exists; what the folder is.
 
     ``agreed``: whether the config has agreed to large downloads.

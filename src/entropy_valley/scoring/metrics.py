@@ -18,6 +18,7 @@ from entropy_valley.machine import device_name
 from entropy_valley.settings import PerDirection, Section
 from entropy_valley.store import Store
 
+Texts = Sequence[str]  # of a system or its test set, in one order
 _FIX = "Correct the metric, or remove it from `scoring.metrics`."
 
 
@@ -57,15 +58,13 @@ class Scorer(Protocol):
 class SegmentScorer(Scorer, Protocol):
     """Scores sentences. The system's score is their mean, unless it is a :class:`SystemScorer` too."""
 
-    def segment_scores(
-        self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
-    ) -> list[float]: ...
+    def segment_scores(self, sources: Texts, hypotheses: Texts, references: Texts) -> list[float]: ...
 
 
 class SystemScorer(Scorer, Protocol):
     """Scores a system as a whole."""
 
-    def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float: ...
+    def system_score(self, sources: Texts, hypotheses: Texts, references: Texts) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -122,9 +121,9 @@ def prepare(name: str, metric: Scorer, job: ScoringJob) -> None:
 def score(
     name: str,
     metric: Scorer,
-    sources: Sequence[str],
-    hypotheses: Sequence[str],
-    references: Sequence[str],
+    sources: Texts,
+    hypotheses: Texts,
+    references: Texts,
     system: str = "",
 ) -> Scores:
     """Score one system by a metric that is ready; ``system`` is its name in errors.
@@ -132,30 +131,28 @@ def score(
     The metric gets tuples: what it changes in place would change the texts of the metrics after it. Raises InputError
     where the metric gives no list of numbers, too few of them, or one that is not finite.
     """
-    sources, hypotheses, references = tuple(sources), tuple(hypotheses), tuple(references)
+    texts, count = (tuple(sources), tuple(hypotheses), tuple(references)), len(hypotheses)
     place = f" of {system}" if system else ""
-    segments, about = None, f"metric {name!r}, {len(hypotheses)} sentences{place}"
+    segments, problem, about = None, "", f"metric {name!r}, {count} sentences{place}"
     if scores_segments(metric):
         with plugins.calling(metric, "segment_scores", about):
-            answer = metric.segment_scores(sources, hypotheses, references)
-        if isinstance(answer, Mapping | Set):  # whose keys would be taken for scores, or whose order says nothing
-            problem = f"gave a {type(answer).__name__}, not a score for each sentence in their order{place}"
-            raise InputError(f"metric {name!r}", problem, _FIX)
-        with plugins.calling(metric, "segment_scores", about):
+            answer = metric.segment_scores(*texts)
             segments = [float(value) for value in answer]
-        if len(segments) != len(hypotheses):
-            problem = f"gave {len(segments)} scores for {len(hypotheses)} sentences{place}"
-            raise InputError(f"metric {name!r}", problem, _FIX)
-        for number, value in enumerate(segments, 1):
-            if not math.isfinite(value):
-                raise InputError(f"metric {name!r}", f"gave {value} for sentence {number}{place}", _FIX)
+        if isinstance(answer, Mapping | Set):  # whose keys would be taken for scores, or whose order says nothing
+            problem = f"gave a {type(answer).__name__}, not a score for each sentence in their order"
+        elif len(segments) != count:
+            problem = f"gave {len(segments)} scores for {count} sentences"
+        elif bad := [number for number, value in enumerate(segments, 1) if not math.isfinite(value)]:
+            problem = f"gave {segments[bad[0] - 1]} for sentence {bad[0]}"
     if scores_systems(metric):
         with plugins.calling(metric, "system_score", about):
-            total = float(metric.system_score(sources, hypotheses, references))
+            total = float(metric.system_score(*texts))
     else:
-        total = sum(segments or ()) / max(1, len(hypotheses))
-    if not math.isfinite(total):
-        raise InputError(f"metric {name!r}", f"gave {total} for the system{place}", _FIX)
+        total = sum(segments or ()) / max(1, count)
+    if not problem and not math.isfinite(total):
+        problem = f"gave {total} for the system"
+    if problem:
+        raise InputError(f"metric {name!r}", f"{problem}{place}", _FIX)
     with plugins.calling(metric, "signature", about):
         return Scores(total, segments, str(metric.signature), getattr(metric, "digest", None))
 
@@ -216,7 +213,7 @@ class Bleu(Section):
             remedy = "Install what it asks for, or set `tokenize` (of `scoring.bleu`) to another tokenizer."
             raise InputError(f"BLEU into {job.target_language!r}", problem, remedy) from error
 
-    def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    def system_score(self, sources: Texts, hypotheses: Texts, references: Texts) -> float:
         """BLEU of the corpus, six decimals."""
         return _corpus_score(self._bleu, hypotheses, references)
 
@@ -241,9 +238,7 @@ class Chrf(Section):
 
         self._chrf = CHRF(char_order=self.char_order, word_order=self.word_order, beta=self.beta)
 
-    def segment_scores(
-        self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]
-    ) -> list[float]:
+    def segment_scores(self, sources: Texts, hypotheses: Texts, references: Texts) -> list[float]:
         """chrF of each sentence, six decimals."""
         pairs = list(zip(hypotheses, references, strict=True))
         for output, reference in {*pairs} - self._scores.keys():
@@ -251,7 +246,7 @@ class Chrf(Section):
             self._scores[output, reference] = round(score, _DECIMALS)
         return [self._scores[pair] for pair in pairs]
 
-    def system_score(self, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    def system_score(self, sources: Texts, hypotheses: Texts, references: Texts) -> float:
         """chrF of the corpus, which is not the mean of its sentences', six decimals."""
         return _corpus_score(self._chrf, hypotheses, references)
 
@@ -260,5 +255,5 @@ class Chrf(Section):
         return str(self._chrf.get_signature())
 
 
-def _corpus_score(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> float:
+def _corpus_score(metric: Any, hypotheses: Texts, references: Texts) -> float:
     return round(metric.corpus_score(list(hypotheses), [list(references)]).score, _DECIMALS)

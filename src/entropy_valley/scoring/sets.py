@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, zip_longest
 from operator import eq
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from entropy_valley import files, results
 from entropy_valley.errors import InputError
 from entropy_valley.results import System
 from entropy_valley.scoring import from_params, metrics
 from entropy_valley.scoring.comet import Comet
-from entropy_valley.scoring.metrics import ScoringJob
+from entropy_valley.scoring.metrics import Scorer, Scores, ScoringJob
+from entropy_valley.settings import JsonObject
 from entropy_valley.store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from entropy_valley.scoring.metrics import Scorer, Scores
 
 # --- Putting a system's output beside its test set.
 
@@ -35,7 +31,7 @@ class Outputs:
     references: list[str]
 
 
-def read_outputs(testset: str | Path, outputs: Sequence[Mapping[str, Any]], place: object) -> Outputs:
+def read_outputs(testset: str | Path, outputs: Sequence[JsonObject], place: object) -> Outputs:
     """Put a system's rows beside the sentences of a test set's file; ``place`` is what errors name of the system.
 
     Raises InputError that names the first for ids that differ in number or order, or come twice, and for a hypothesis
@@ -48,16 +44,11 @@ def read_outputs(testset: str | Path, outputs: Sequence[Mapping[str, Any]], plac
             problem = f"id {row['id']!r} is there already, in line {first}"
             raise InputError(f"{testset}:{number}", problem, "Give each sentence an id of its own.")
     remedy = f"Translate {testset} again: one hypothesis per sentence, in its order."
-    for row, output in zip(rows, outputs, strict=False):
+    for row, output in zip_longest(rows, outputs, fillvalue={"id": "no sentence"}):
         if row["id"] != output["id"]:
             raise InputError(place, f"id {output['id']!r} where {row['id']!r} is due", remedy)
         if not isinstance(text := output.get("hypothesis"), str):
             raise InputError(place, f"hypothesis of {row['id']!r} is {str(text)[:60]!r}, not a text", remedy)
-    if len(rows) != len(outputs):
-        longer, only = (rows, testset) if len(rows) > len(outputs) else (outputs, place)
-        extra = longer[min(len(rows), len(outputs))]["id"]
-        problem = f"{len(outputs)} hypotheses for {len(rows)} sentences; id {extra!r} is only in {only}"
-        raise InputError(place, problem, remedy)
     return Outputs(
         ids=[row["id"] for row in rows],
         sources=[row["source"] for row in rows],
@@ -72,8 +63,8 @@ MAIN = "comet"  # how a rule names the checkpoint of the main metric, and the na
 
 
 def write(
-    params: Mapping[str, Any],
-    execution: Mapping[str, Any],
+    params: JsonObject,
+    execution: JsonObject,
     testsets: Sequence[str],
     translations: str,
     out: str,
@@ -135,9 +126,7 @@ def _rows(outputs: Outputs, scores: Mapping[str, Scores]) -> Iterator[dict[str, 
         yield dict(zip(("id", *segments), row, strict=True))
 
 
-def _entry(
-    cell: System, outputs: Outputs, scores: Mapping[str, Scores], main: str, read: Mapping[str, Any]
-) -> dict[str, Any]:
+def _entry(cell: System, outputs: Outputs, scores: Mapping[str, Scores], main: str, read: JsonObject) -> JsonObject:
     """What the header says of a cell: its scores, and what they depend on."""
     digests = {MAIN if name == main else name: one.digest for name, one in scores.items() if one.digest}
     return {

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -14,15 +13,13 @@ from entropy_valley.errors import InputError
 from entropy_valley.model import adapters
 from entropy_valley.model.adapters import LOSSES, Adapter, of_pattern
 from entropy_valley.model.checkpoint import read_origin
-from entropy_valley.model.families import LORA_TARGETS, find_family
+from entropy_valley.model.decoder import Decoder
+from entropy_valley.model.families import LORA_TARGETS, Family, find_family
 from entropy_valley.model.load import Backbone
+from entropy_valley.settings import JsonObject
 from entropy_valley.training.log import history_csv
 from entropy_valley.training.loss import seed_of
-
-if TYPE_CHECKING:
-    from entropy_valley.model.decoder import Decoder
-    from entropy_valley.model.families import Family
-    from entropy_valley.training.settings import Lora
+from entropy_valley.training.settings import Lora
 
 PACKAGES = ("torch", "transformers", "deepspeed")  # that numbers of a training depend on
 
@@ -58,7 +55,7 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
-def is_finished(folder: Path, identity: Mapping[str, Any]) -> bool:
+def is_finished(folder: Path, identity: JsonObject) -> bool:
     """Whether ``folder`` already holds this adapter, whole: a job that starts again costs nothing.
 
     Packages of other versions than then are no reason to train again.
@@ -77,7 +74,7 @@ def save(
     backbone: Backbone,
     checkpoint: Path,
     folder: Path,
-    more: Mapping[str, Any],
+    more: JsonObject,
     history: Sequence[Sequence[float]],
     settings: Lora,
 ) -> None:
@@ -104,7 +101,7 @@ def save(
         files.write_text(new / LOSSES, history_csv(history))
 
 
-def summary(adapter: Adapter, model: Decoder) -> dict[str, Any]:
+def summary(adapter: Adapter, model: Decoder) -> JsonObject:
     """The fields that ``adapter.json`` has for every adapter, trained here or given."""
     return {
         "adapter_digest": adapter.digest,

@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from entropy_valley import files, hub
 from entropy_valley.errors import InputError
@@ -17,6 +15,7 @@ from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments,
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model, fetch_adapter, torch_dtype
 from entropy_valley.model.prompt import attention_of
+from entropy_valley.settings import JsonObject
 from entropy_valley.training.adapter import lora_modules, summary
 
 
@@ -28,7 +27,7 @@ class Adoption:
     params, if it is small or the config has ``agreed`` to large downloads.
     """
 
-    spec: Mapping[str, Any]
+    spec: JsonObject
     backbone: Path
     out: Path
     work: Path
@@ -71,7 +70,7 @@ def adopt(job: Adoption) -> None:
         shutil.rmtree(job.work)
 
 
-def _take(job: Adoption, folder: Path, source: Mapping[str, Any], backbone_digest: str) -> None:
+def _take(job: Adoption, folder: Path, source: JsonObject, backbone_digest: str) -> None:
     """Check the adapter in ``folder`` and write it with our ``adapter.json``."""
     family = find_family(job.spec["family"])
     model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))

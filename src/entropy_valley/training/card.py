@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -14,7 +12,7 @@ from entropy_valley.model.adapters import FACTS, SETTINGS, Settings, read_facts
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import PREFIX, attention_of
 from entropy_valley.results import CARD
-from entropy_valley.settings import read_object
+from entropy_valley.settings import JsonObject, read_object
 
 _CARD = """\
 ---
@@ -55,7 +53,7 @@ def write_card(folder: Path, layout: str = "stock") -> None:
             files.write_text(folder / CARD, card(facts, read_object(folder / SETTINGS, Settings), layout))
 
 
-def card(facts: Mapping[str, Any], settings: Mapping[str, Any], layout: str = "stock") -> str:
+def card(facts: JsonObject, settings: JsonObject, layout: str = "stock") -> str:
     """The card, as Markdown behind the hub's YAML block, from ``adapter.json`` and ``adapter_config.json``."""
     spec, base, family = facts["spec"], settings.get("base_model_name_or_path"), find_family(facts["family"])
     kind = "autoregressive" if family.causal else "masked diffusion"

@@ -7,19 +7,17 @@ import os
 import pickle
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from entropy_valley import files, machine
 from entropy_valley.errors import InputError
+from entropy_valley.model.decoder import Decoder
+from entropy_valley.settings import JsonObject
 from entropy_valley.training.adapter import trainable
 from entropy_valley.training.loss import MicroBatch, cross_entropies
-from entropy_valley.training.settings import SAVED, warmup_steps
-
-if TYPE_CHECKING:
-    from entropy_valley.model.decoder import Decoder
-    from entropy_valley.training.settings import Training
+from entropy_valley.training.settings import SAVED, Training, warmup_steps
 
 # --- The engine.
 
@@ -71,7 +69,7 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
     return engine
 
 
-def zero2(settings: Training) -> dict[str, Any]:
+def zero2(settings: Training) -> JsonObject:
     """The DeepSpeed config: gradients and the optimiser's state are divided over the processes.
 
     It has no ``bf16`` key: with it, DeepSpeed would convert the float32 adapters of a bfloat16 model to bfloat16.
@@ -124,11 +122,11 @@ class Checkpoints:
     def __init__(self, folder: Path, key: str, rank: int) -> None:
         self._folder, self._key, self._rank = folder, key, rank
 
-    def progress(self) -> dict[str, Any]:
+    def progress(self) -> JsonObject:
         """That of the last checkpoint; {} if the folder has none of this training."""
         return self._last().get("progress", {})
 
-    def _last(self) -> dict[str, Any]:
+    def _last(self) -> JsonObject:
         """The content of the pointer; {} if the folder has none of this training."""
         pointer = files.read_json(self._folder / POINTER) if (self._folder / POINTER).exists() else {}
         return pointer if isinstance(pointer, dict) and pointer.get("key") == self._key else {}
@@ -140,7 +138,7 @@ class Checkpoints:
             problem = f"checkpoints of this training need {machine.amount(needed)}, {machine.amount(free)} are free"
             raise InputError(self._folder, problem, f"Free {machine.amount(needed - free)} there.")
 
-    def resume(self, engine: Any) -> dict[str, Any]:
+    def resume(self, engine: Any) -> JsonObject:
         """Load the last checkpoint into the engine; return its progress, or that of a start.
 
         Raises InputError where its files are not as they were written.

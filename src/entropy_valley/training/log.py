@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -49,21 +48,6 @@ def require_finite(scalars: Mapping[str, float], step: int, steps: int, place: o
 
 
 @contextlib.contextmanager
-def _tensorboard(logs: Path, first: int) -> Iterator[Any]:
-    """TensorBoard's writer from step ``first`` on. It writes in a thread: a write that fails there is an OSError here,
-    and the thread says nothing of its own."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    usual = threading.excepthook
-    threading.excepthook = lambda failed: None if isinstance(failed.exc_value, OSError) else usual(failed)
-    try:
-        with files.naming(logs), SummaryWriter(logs, purge_step=first) as board:
-            yield board
-    finally:
-        threading.excepthook = usual
-
-
-@contextlib.contextmanager
 def reports(
     logs: Path, start: int, steps: int, description: str, every: int = 1, wandb: Mapping[str, str] | None = None
 ) -> Iterator[Report]:
@@ -73,8 +57,11 @@ def reports(
     step goes to TensorBoard, where steps beyond ``start`` that a killed run logged are hidden. It also goes to the run
     of Weights & Biases with the project, name and id in ``wandb``: a training that goes on has the same id.
     """
+    from torch.utils.tensorboard import SummaryWriter
+
     with (
-        _tensorboard(logs, start + 1) as board,
+        files.naming(logs),
+        SummaryWriter(logs, purge_step=start + 1) as board,
         _wandb(wandb, logs) if wandb else contextlib.nullcontext() as run,
         progress(total=steps, description=description, unit="step", initial=start) as bar,
     ):

@@ -7,21 +7,21 @@ import dataclasses
 import functools
 import sys
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import Packed, Rows
+from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.prompt import Prompt
-
-if TYPE_CHECKING:
-    from entropy_valley.model.decoder import Decoder
-    from entropy_valley.training.settings import EosPadding, Loss
+from entropy_valley.settings import JsonObject
+from entropy_valley.training.settings import EosPadding, Loss
 
 # --- Random streams: a step's draws are a pure function of seed and step, without global state.
 
@@ -49,10 +49,10 @@ class Pairs:
     (pairs,). ``dropped`` counts the pairs that were too long, ``cut`` those that were and are here with less of y.
     """
 
-    tokens: torch.Tensor
-    starts: torch.Tensor
-    prompts: torch.Tensor
-    lengths: torch.Tensor
+    tokens: Tensor
+    starts: Tensor
+    prompts: Tensor
+    lengths: Tensor
     dropped: int
     cut: int = 0
 
@@ -60,9 +60,7 @@ class Pairs:
         return len(self.lengths)
 
 
-def tokenise(
-    rows: Sequence[Mapping[str, Any]], prompt: Prompt, eos_id: int, max_tokens: int, *, cut: bool = False
-) -> Pairs:
+def tokenise(rows: Sequence[JsonObject], prompt: Prompt, eos_id: int, max_tokens: int, *, cut: bool = False) -> Pairs:
     """The pairs whose prompt, target and EOS fit into ``max_tokens``; the others are counted, not truncated.
 
     With ``cut`` their targets are truncated to fit, if at least ``LEAST_CUT`` tokens of them are left.
@@ -110,7 +108,7 @@ class Batches:
     smaller.
     """
 
-    def __init__(self, lengths: torch.Tensor, batch: int, seed: int, alike: bool = False) -> None:
+    def __init__(self, lengths: Tensor, batch: int, seed: int, alike: bool = False) -> None:
         self._lengths, self._batch, self._seed, self._alike = lengths, batch, seed, alike
         self._epoch = functools.lru_cache(maxsize=1)(self._shuffled)
 
@@ -118,22 +116,22 @@ class Batches:
         """Batches per epoch."""
         return -(-len(self._lengths) // self._batch)
 
-    def __getitem__(self, step: int) -> torch.Tensor:
+    def __getitem__(self, step: int) -> Tensor:
         """The indices of a step's pairs, shortest first; steps count from 0 through all epochs."""
         epoch, number = divmod(step, len(self))
         return self._epoch(epoch)[number]
 
-    def _shuffled(self, epoch: int) -> list[torch.Tensor]:
+    def _shuffled(self, epoch: int) -> list[Tensor]:
         random = stream(self._seed, "order", epoch)
         order = torch.randperm(len(self._lengths), generator=random)
         batches = [self._sorted(batch) for batch in (self._sorted(order) if self._alike else order).split(self._batch)]
         return [batches[number] for number in torch.randperm(len(batches), generator=random).tolist()]
 
-    def _sorted(self, indices: torch.Tensor) -> torch.Tensor:
+    def _sorted(self, indices: Tensor) -> Tensor:
         return indices[self._lengths[indices].argsort(stable=True)]
 
 
-def eos_padding(lengths: torch.Tensor, padding: EosPadding, sizes: list[int]) -> torch.Tensor:
+def eos_padding(lengths: Tensor, padding: EosPadding, sizes: list[int]) -> Tensor:
     """The number of extra EOS targets of each sequence: ``padding`` (the paper's is 0), or with "batch" as many as
     reach the longest sequence of the micro-batch (LLaDA's recipe). ``sizes``: sequences of each micro-batch."""
     if padding != "batch":
@@ -141,12 +139,12 @@ def eos_padding(lengths: torch.Tensor, padding: EosPadding, sizes: list[int]) ->
     return torch.cat([part.max() - part if len(part) else part for part in lengths.split(sizes)])
 
 
-def draw_groups(count: int, size: int, *key: Any) -> torch.Tensor:
+def draw_groups(count: int, size: int, *key: Any) -> Tensor:
     """The number of the group of each of ``count`` sequences, (count,): groups of ``size`` (the last: the rest)."""
     return torch.randperm(count, generator=stream(*key)) // size
 
 
-def read_padding(lengths: torch.Tensor, groups: torch.Tensor) -> torch.Tensor:
+def read_padding(lengths: Tensor, groups: Tensor) -> Tensor:
     """The number of tokens by which each sequence is shorter than the longest of its group, (batch,)."""
     longest = torch.zeros(int(groups.max()) + 1, dtype=lengths.dtype).scatter_reduce(0, groups, lengths, "amax")
     return longest[groups] - lengths
@@ -162,16 +160,16 @@ class BatchLayout:
     """A batch of pairs as one row of tokens. ``prompts`` (tokens of the prompt), ``lengths`` and ``targets`` (|y|) are
     (batch,), the others (rows,)."""
 
-    tokens: torch.Tensor
-    positions: torch.Tensor
-    owner: torch.Tensor
-    is_target: torch.Tensor
-    prompts: torch.Tensor
-    lengths: torch.Tensor
-    targets: torch.Tensor
+    tokens: Tensor
+    positions: Tensor
+    owner: Tensor
+    is_target: Tensor
+    prompts: Tensor
+    lengths: Tensor
+    targets: Tensor
 
 
-def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor, predicted: bool = True) -> BatchLayout:
+def lay_out(pairs: Pairs, indices: Tensor, extra: Tensor, predicted: bool = True) -> BatchLayout:
     """Gather the pairs at ``indices`` into one row, each with ``extra`` more copies of its EOS at the end.
 
     These are targets too, unless ``predicted`` is false: then they are only there to be read.
@@ -198,7 +196,7 @@ def lay_out(pairs: Pairs, indices: torch.Tensor, extra: torch.Tensor, predicted:
 
 def draw_times(
     count: int, random: torch.Generator, *, eps: float, all_mask_share: float = 0.0, antithetic: bool = True
-) -> torch.Tensor:
+) -> Tensor:
     """Masking rates t ~ U(eps, 1), (count,), stratified: one in each of ``count`` equal strata, in random order.
 
     All draws have the same offset in their strata. Without ``antithetic`` all are independent. A share
@@ -212,9 +210,7 @@ def draw_times(
     return (eps + (1 - eps) * uniform).masked_fill(whole, 1.0)
 
 
-def draw_masks(
-    times: torch.Tensor, targets: torch.Tensor, random: torch.Generator, at_least_one: bool = True
-) -> torch.Tensor:
+def draw_masks(times: Tensor, targets: Tensor, random: torch.Generator, at_least_one: bool = True) -> Tensor:
     """m ~ Bernoulli(t) for every target slot, ``at_least_one`` in each sequence; bool, (sum of ``targets``,).
 
     ``targets`` holds |y| of each sequence, with its EOS. The slot with the smallest draw is always masked: if no draw
@@ -238,7 +234,7 @@ class Passes:
     tokens: int = sys.maxsize
     ranks: int = 1
 
-    def sizes(self, lengths: torch.Tensor, padding: EosPadding = 0) -> list[int]:
+    def sizes(self, lengths: Tensor, padding: EosPadding = 0) -> list[int]:
         """The number of sequences of each micro-batch (0 allowed), for a batch with these ``lengths``, shortest first
         if padded to the longest of a pass.
 
@@ -281,9 +277,9 @@ class MicroBatch:
     """
 
     packed: Packed
-    rows: torch.Tensor
-    labels: torch.Tensor
-    weights: torch.Tensor
+    rows: Tensor
+    labels: Tensor
+    weights: Tensor
 
     def __len__(self) -> int:
         """The number of sequences; 0 if a small last batch has none for this pass."""
@@ -296,14 +292,14 @@ class MicroBatch:
 
 
 def slot_weights(
-    masked: torch.Tensor,
-    owner: torch.Tensor,
-    times: torch.Tensor,
-    targets: torch.Tensor,
+    masked: Tensor,
+    owner: Tensor,
+    times: Tensor,
+    targets: Tensor,
     weight: str,
     normaliser: str,
-    groups: torch.Tensor,
-) -> torch.Tensor:
+    groups: Tensor,
+) -> Tensor:
     """The factor of each slot's CE in the batch's loss, (rows,); 0 for slots that are not masked.
 
     ``weight``: "1/t" as in the likelihood bound, "none" for plain CE. ``normaliser``: "token" divides by sum |y|
@@ -326,9 +322,9 @@ def slot_weights(
 
 def micro_batches(
     layout: BatchLayout,
-    inputs: torch.Tensor,
-    predicted: torch.Tensor,
-    weights: torch.Tensor,
+    inputs: Tensor,
+    predicted: Tensor,
+    weights: Tensor,
     sizes: list[int],
     prefixes: Sequence[int] = (),
 ) -> list[MicroBatch]:
@@ -351,7 +347,7 @@ def micro_batches(
     return batches
 
 
-def cross_entropies(model: Decoder, batch: MicroBatch, shifted: bool) -> torch.Tensor:
+def cross_entropies(model: Decoder, batch: MicroBatch, shifted: bool) -> Tensor:
     """CE in nats of each predicted token, (predicted tokens,), float32; last layer and LM head compute only their rows.
 
     Shifted and causal families predict token i from row i - 1. A prompt is never empty, so that row belongs to the same
@@ -396,7 +392,7 @@ class Canvases:
         prefixes = [self.prefix(prompt) for prompt in layout.prompts.tolist()] if self.prefix else []
         return micro_batches(layout, corrupted, masked, weights, sizes, prefixes)
 
-    def _layout(self, indices: torch.Tensor, groups: torch.Tensor) -> tuple[BatchLayout, list[int]]:
+    def _layout(self, indices: Tensor, groups: Tensor) -> tuple[BatchLayout, list[int]]:
         """The padded batch, and the number of sequences of each pass."""
         lengths, padding = self.pairs.lengths[indices], self.settings.eos_padding
         if self.settings.padding_read:
@@ -406,7 +402,7 @@ class Canvases:
         sizes = self.passes.sizes(lengths, padding)
         return lay_out(self.pairs, indices, eos_padding(lengths, padding, sizes)), sizes
 
-    def _times(self, sizes: list[int], random: torch.Generator) -> torch.Tensor:
+    def _times(self, sizes: list[int], random: torch.Generator) -> Tensor:
         settings = self.settings
         count = sum(sizes) if settings.time == "sequence" else len(sizes)
         whole = self.all_mask_share

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -20,17 +20,13 @@ from entropy_valley.errors import InputError
 from entropy_valley.machine import amount
 from entropy_valley.model.adapters import of_pattern
 from entropy_valley.model.checkpoint import config_arguments
-from entropy_valley.model.families import find_family
+from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.load import empty_model, torch_dtype
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.texts import counted
 from entropy_valley.training.adapter import lora_modules
 from entropy_valley.training.deepspeed import BUCKET
-from entropy_valley.training.settings import AUTO
-
-if TYPE_CHECKING:
-    from entropy_valley.model.families import Family
-    from entropy_valley.training.settings import Auto, Lora, Training
+from entropy_valley.training.settings import AUTO, Auto, Lora, Training
 
 MOST = 8192  # tokens of a pass: larger ones are no faster
 LEAST = 1024  # tokens of a pass: smaller ones leave the GPU waiting, and computing each layer again costs less

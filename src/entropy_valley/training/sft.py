@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from entropy_valley.model.adapters import FACTS, LOSSES, WEIGHTS
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import Prompt, attention_of, require_room
+from entropy_valley.settings import JsonObject
 from entropy_valley.training import adapter, deepspeed, memory, processes
 from entropy_valley.training.adapter import attach_lora, trainable
 from entropy_valley.training.log import HISTORY, Report, reports, require_finite, require_wandb
@@ -49,7 +50,7 @@ class Finetuning:
     the adapter is then another one, but no better, so a finished one stays.
     """
 
-    spec: Mapping[str, Any]
+    spec: JsonObject
     corpus: Path
     backbone: Path
     out: Path
@@ -69,7 +70,7 @@ class Finetuning:
         return Training.model_validate(given | dict(self.spec["training"]))
 
     @functools.cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> JsonObject:
         """What the adapter is trained on and how, as ``adapter.json`` has it."""
         return {
             "data_digest": files.file_digest(self.corpus),
@@ -203,7 +204,7 @@ def _padding(job: Finetuning, backbone: Backbone) -> EosPadding:
 
 
 def _plan(
-    job: Finetuning, backbone: Backbone, pairs: Pairs, room: memory.Room | None, begun: Mapping[str, Any]
+    job: Finetuning, backbone: Backbone, pairs: Pairs, room: memory.Room | None, begun: JsonObject
 ) -> memory.PassPlan:
     """How passes run. A training that goes on keeps the size of its passes: another one draws other dropout masks.
 
@@ -264,7 +265,7 @@ class _Trainer:
         }
 
 
-def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning, steps: int) -> dict[str, Any]:
+def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning, steps: int) -> JsonObject:
     """Run all steps that are not done; return the progress, steps before a kill included."""
     done = checkpoints.resume(trainer.model)
     first, history, tokens = done["step"], done["history"], done["tokens"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from entropy_valley import files
@@ -50,13 +50,13 @@ def translate(sentences: Sentences, search: Search) -> list[dict[str, Any]]:
     return rows
 
 
-def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def summary(rows: Sequence[JsonObject]) -> dict[str, float]:
     """Totals over the rows; ``unfinished`` counts those that were cut before an EOS."""
     unfinished = sum(row["length"] == len(row["tokens"]) for row in rows)
     return {"sentences": len(rows), "unfinished": unfinished, "calls": sum(row["calls"] for row in rows)}
 
 
-def signature(model: RunModel, search: Search) -> dict[str, Any]:
+def signature(model: RunModel, search: Search) -> JsonObject:
     """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
     return model.signature(
         LIBRARY,

@@ -12,7 +12,7 @@ import functools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.nn.functional import cross_entropy
@@ -20,11 +20,8 @@ from transformers import GenerationConfig
 
 from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.model.attention import pack
-from entropy_valley.model.load import stock_model
+from entropy_valley.model.load import Backbone, stock_model
 from entropy_valley.translation.settings import Search
-
-if TYPE_CHECKING:
-    from entropy_valley.model.load import Backbone
 
 _BUDGET = {"cpu": 2**14, "cuda": 2**17}  # tokens in the caches of a batch
 

@@ -58,14 +58,13 @@ def choose_length(
         columns = values.token, values.entropy, values.logprob, values.eos
         return ProbeResult(*(tuple(column.tolist()) for column in columns))
 
-    probes: dict[int, ProbeResult] = {}
-    rounds = choosing(chosen_by, Sentence(source_tokens, source=source), read, probes)
+    rounds = choosing(chosen_by, Sentence(source_tokens, source=source), read)
     try:
         readings = next(rounds)
         while True:
             readings = rounds.send(readings)
     except StopIteration as end:
-        row = end.value
+        row, probes = end.value
     if row["length"] not in probes:
         probes[row["length"]] = read(row["length"])
     return Translation.of(chosen_by, row, probes, "", row["length"])

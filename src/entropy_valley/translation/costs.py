@@ -6,14 +6,11 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy
+from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy, Decoded
 from entropy_valley.decoding.orders import needs_sourceless
 from entropy_valley.decoding.requests import DecodedVariableLength, Denoising
-
-if TYPE_CHECKING:
-    from entropy_valley.decoding.canvas import Decoded
 
 COUNTS = ("calls", "slots", "passes", "run_tokens", "head_rows")
 

@@ -98,7 +98,7 @@ def write(params: JsonObject, execution: Execution, testsets: Sequence[str], out
         model.report("diagnose")
 
 
-def read_valley(sentences: Sentences, spec: JsonObject) -> dict[str, Any]:
+def read_valley(sentences: Sentences, spec: JsonObject) -> JsonObject:
     """The curves of a test set, see :func:`curve`, and the source tokens of each sentence."""
     around, grid = valley_places(sentences, spec)
     probes = sentences.inputs.probes([(place.row, place.length) for place in around + grid])

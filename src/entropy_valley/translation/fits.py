@@ -17,7 +17,7 @@ from entropy_valley.decoding.canvas import SHORTEST
 from entropy_valley.decoding.requests import Probe
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, make_method, statistics
-from entropy_valley.lengths.base import Example, declared, sentences_of
+from entropy_valley.lengths.base import Example, Learning, declared, sentences_of
 from entropy_valley.lengths.baselines import mean_confidence
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.progress import progress
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import torch
 
     from entropy_valley.decoding.runner import Work
-    from entropy_valley.lengths.base import Learning
     from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.prompt import Prompt
 
@@ -57,7 +56,7 @@ class Pairs:
 
         return cls(sentences.rows[:limit], sentences.model.prompt, pipeline)
 
-    def statistics(self, parts: Sequence[str], bias_pairs: int = 0) -> dict[str, Any]:
+    def statistics(self, parts: Sequence[str], bias_pairs: int = 0) -> JsonObject:
         """These ``parts`` of the statistics; that of confidences from the first ``bias_pairs`` pairs."""
         tokens = self.prompt.tokens
         counts = [(len(tokens(row["source"])), len(tokens(row["target"]))) for row in self.rows]

@@ -92,8 +92,7 @@ class RunModel:
         self.checkpoint = checkpoint = Checkpoint.read(execution.backbone, spec["family"])
         family, ids, adapter = checkpoint.family, checkpoint.ids, execution.adapter
         if spec["bos"] and ids.bos is None:
-            problem = "its tokenizer has no BOS token"
-            raise InputError(execution.backbone, problem, "Set the backbone's bos: false.")
+            raise InputError(execution.backbone, "its tokenizer has no BOS token", "Set the backbone's bos: false.")
         self.prompt = Prompt(spec["prompt"], checkpoint.tokenizer, ids.bos if spec["bos"] else None)
         self.texts = Texts(self.prompt, family.turn_end_id(checkpoint.tokenizer), ids.mask)
         # Of the bare backbone None. No tensor is touched but those of an adapter that has no ``adapter.json``.
@@ -136,7 +135,7 @@ class RunModel:
         modes = {FLOAT32_HEAD: self.float32_head, MASKS: self.reveals_masks, COMPILED_LAYERS: self.compiles}
         return [mode for mode, has in modes.items() if has]
 
-    def signature(self, *decoder: str) -> dict[str, Any]:
+    def signature(self, *decoder: str) -> JsonObject:
         """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
         return {
             "decoder": "|".join([*decoder, *[UNMERGED] * (not self.merge), *self._prefix, *self._modes]),

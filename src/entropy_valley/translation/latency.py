@@ -13,8 +13,8 @@ import statistics
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import torch
 
@@ -24,17 +24,14 @@ from entropy_valley.decoding.canvas import CachePolicy, Ledger
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.requests import Denoising
 from entropy_valley.errors import InputError
-from entropy_valley.lengths.base import sentences_of
+from entropy_valley.lengths.base import LengthMethod, sentences_of
 from entropy_valley.lengths.length_head import LengthHead, predictions
 from entropy_valley.machine import processor
+from entropy_valley.settings import JsonObject
 from entropy_valley.translation.fits import Fits
 from entropy_valley.translation.job import Execution, RunModel, Sentences
 from entropy_valley.translation.pipeline import Pipeline
 from entropy_valley.translation.translations import signature
-
-if TYPE_CHECKING:
-    from entropy_valley.lengths import LengthMethod
-
 
 T = TypeVar("T")
 
@@ -45,7 +42,7 @@ COUNTS = ("passes", "tokens", "rows", "unused", "foreseen")  # of a ledger, what
 TRIED = 60.0  # seconds that are measured before the whole is estimated
 
 
-def write(params: Mapping[str, Any], execution: Execution, testset: str, out: str, minutes: float = math.inf) -> None:
+def write(params: JsonObject, execution: Execution, testset: str, out: str, minutes: float = math.inf) -> None:
     """Time one cell on sentences drawn from a test set, the same for all methods; ``minutes``: at most, each timing.
 
     Only what the length method is fitted to training pairs comes from the run's store, and goes there.
@@ -68,7 +65,7 @@ def write(params: Mapping[str, Any], execution: Execution, testset: str, out: st
 
 def measure(
     sentences: Sentences, method: LengthMethod, denoising: Denoising, head: LengthHead | None, most: float
-) -> dict[str, Any]:
+) -> JsonObject:
     """The :func:`timing` of the sentences one at a time (``single``), and of ``batch`` of the job's spec at once
     (``batched``; None: all), and the conditions of both."""
     model, places = sentences.model, range(len(sentences.rows))
@@ -95,7 +92,7 @@ def timing(
     groups: Sequence[Sequence[int]],
     head: LengthHead | None,
     most: float,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Seconds a sentence: the median over the repeats, and each; a round before them warms up.
 
     What the engine ran for a sentence is counted as in a :class:`Ledger`: a pass that sentences share is one pass, and

@@ -16,19 +16,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from entropy_valley.decoding.canvas import NO_CACHE, SHORTEST, CachePolicy, Canvas, ProbeResult
-from entropy_valley.decoding.requests import Denoising, Draft, Finished, Probe, gains
-from entropy_valley.decoding.runner import Runner
+from entropy_valley.decoding.canvas import NO_CACHE, SHORTEST, CachePolicy, Canvas, Decoded, ProbeResult
+from entropy_valley.decoding.requests import Denoising, Draft, Finished, Probe, Request, gains
+from entropy_valley.decoding.runner import Runner, Work
 from entropy_valley.errors import InputError, SentenceError
-from entropy_valley.lengths.base import choosing, declared, probing
+from entropy_valley.lengths.base import Choice, LengthMethod, Sentence, canvas_row, choosing, declared, probing
+from entropy_valley.model.prompt import Prompt
 
 if TYPE_CHECKING:
-    from entropy_valley.decoding.canvas import Decoded
     from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.requests import Request
-    from entropy_valley.decoding.runner import Work
-    from entropy_valley.lengths import LengthMethod, Sentence
-    from entropy_valley.model.prompt import Prompt
 
 Row = dict[str, Any]  # the canvas of a sentence, as its row of translations has it
 
@@ -191,28 +187,27 @@ class Pipeline:
         return self.runner.run(works, denoising.order)
 
     def _both(self, method: LengthMethod, place: int, sentence: Sentence, denoising: Denoising) -> Work:
-        probes: dict[int, ProbeResult] = {}
-        row = yield from self.choosing(method, place, sentence, probes)
-        readings = {} if declared(method, "draft_steps") else probes
+        row, readings = yield from self.choosing(method, place, sentence)
         return row, (yield from self.denoising(place, row, denoising, readings))
 
     def probing(self, method: LengthMethod, place: int, sentence: Sentence) -> Work:
         """The work that returns the readings of the canvases that a method proposes, by length. They are exact."""
-        probes: dict[int, ProbeResult] = {}
 
         def probe(length: int) -> Probe:
             self.inputs.check(place, length)
             return Probe(self.inputs.prompts[place], length)
 
-        yield from probing(method, sentence, probe, probes, self.inputs.names[place])
-        return probes
+        return (yield from probing(method, sentence, probe, self.inputs.names[place]))
 
-    def choosing(self, method: LengthMethod, place: int, sentence: Sentence, probes: dict[int, ProbeResult]) -> Work:
-        """The work of one sentence up to its :func:`~entropy_valley.lengths.base.canvas_row`; ``probes`` takes the
-        readings.
+    def choosing(self, method: LengthMethod, place: int, sentence: Sentence, slots: int | None = None) -> Work:
+        """The work of one sentence up to its :func:`~entropy_valley.lengths.base.canvas_row`, and the readings of its
+        all-mask canvases by length. With ``slots`` its canvas has these, and the method is not asked.
 
         The row has the number of probes that did not compute the prompt as ``cached``, if there are any.
         """
+        if slots is not None:
+            self.inputs.check(place, slots)
+            return canvas_row(Choice(slots), sentence, {}), {}
         steps, prompt = declared(method, "draft_steps"), self.inputs.prompts[place]
         probed: list[int] = []
 
@@ -223,10 +218,12 @@ class Pipeline:
                 return Draft(prompt, length, steps)
             return Probe(prompt, length, reuse=self.cache.of_probe(probed))
 
-        row = yield from choosing(method, sentence, probe, probes, self.inputs.names[place])
+        row, probes = yield from choosing(method, sentence, probe, self.inputs.names[place])
         self.inputs.check(place, row["length"])
-        cached = 0 if steps else self.cache.saved(range(len(probed)))
-        return {**row, "cached": cached} if cached else row
+        if steps:
+            return row, {}
+        cached = self.cache.saved(range(len(probed)))
+        return ({**row, "cached": cached} if cached else row), probes
 
     def denoising(self, place: int, row: Row, denoising: Denoising, probes: Mapping[int, ProbeResult]) -> Work:
         """The work on one sentence's canvas row: what is decoded for it, by the number of masks at the start.

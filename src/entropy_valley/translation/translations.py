@@ -8,20 +8,18 @@ model where nothing is. The rows are made of the same results.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from entropy_valley import errors, files, results
-from entropy_valley.decoding.canvas import CachePolicy
+from entropy_valley import files, results
+from entropy_valley.decoding.canvas import CachePolicy, Decoded
 from entropy_valley.decoding.requests import Denoising
+from entropy_valley.decoding.runner import Runner, Work
 from entropy_valley.errors import InputError
-from entropy_valley.lengths import find_method
-from entropy_valley.lengths.base import FITTED, declared, sentences_of
+from entropy_valley.lengths.base import declared, sentences_of
 from entropy_valley.lengths.baselines import reassign
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.results import REMEDY, Record, System, differences, read_record, record_path
@@ -32,11 +30,6 @@ from entropy_valley.translation.costs import COUNTS, PromptCosts, sentence_costs
 from entropy_valley.translation.fits import Fits, predict
 from entropy_valley.translation.job import Execution, RunModel, Sentences
 from entropy_valley.translation.pipeline import Pipeline, Row, contenders, winner
-
-if TYPE_CHECKING:
-    from entropy_valley.decoding.canvas import Decoded
-    from entropy_valley.decoding.runner import Runner, Work
-
 
 # What a spec has beside the params of the run's passes.
 OF_SET = ("cells", "methods", "orders", "schedule", "fits", "made_from")
@@ -52,7 +45,7 @@ def write(
     """Write the rows of a set and its header: from the model, or, without one, from what its ``shards`` have written.
 
     ``params`` are those of the rule, ``testsets`` the files of its test sets. Raises InputError, and writes nothing,
-    where a cell has failed; by then all others are in the store.
+    for a sentence or a class that fails; what was computed by then is in the store.
     """
     if shards:
         execution = dataclasses.replace(execution, store=None)
@@ -87,9 +80,6 @@ def shard_record(path: Path) -> Record:
 class Translations:
     """What the job of a set does. ``params`` are those of its rule; ``testsets`` are files named by their test set;
     ``shard`` is the number of one of ``shards`` parts of every test set.
-
-    ``failures`` has, by cell or by test set and length method, what kept them from being translated: it keeps no other
-    cell from it.
     """
 
     def __init__(
@@ -105,8 +95,7 @@ class Translations:
         self.base = {key: value for key, value in params.items() if key not in OF_SET}
         self.model = RunModel(self.base, execution)
         self.tests = {Path(path).stem: Sentences.read(self.model, path) for path in testsets}
-        self.fits, self.failures = Fits(), dict[str, Exception]()
-        self._unfit: InputError | None = None
+        self.fits = Fits()
         self._canvases: dict[Choice, dict[int, Row]] = {}  # by the sentence's place
         self._rows: dict[System, dict[int, Row]] = {cell: {} for cell in self.cells}
 
@@ -116,20 +105,12 @@ class Translations:
         return self.model.execution.pairs if self.spec.get("fits") else ()
 
     def rows(self) -> Rows:
-        """The rows of each cell, in the order of the test set, or of the shard's part of it.
-
-        Raises InputError when all is done that can be done, and tells before what has failed.
-        """
+        """The rows of each cell, in the order of the test set, or of the shard's part of it."""
         if self.cells[0].order:
             self.choose()
             self._decode()
         else:
             self._generate()
-        for label, error in self.failures.items():
-            errors.tell(error, f"error: {label}: ")
-        if self.failures:
-            problem = f"not written: {errors.listed(list(self.failures))} failed"
-            raise InputError("translations", problem, "The lines above say why. What was computed is in the store.")
         return {cell: [rows[place] for place in sorted(rows)] for cell, rows in self._rows.items()}
 
     def merged(self, shards: Sequence[str]) -> Rows:
@@ -153,7 +134,7 @@ class Translations:
                 rows[cell][number :: len(shards)] = part
         return rows
 
-    def entry(self, cell: System, rows: Sequence[Row]) -> dict[str, Any]:
+    def entry(self, cell: System, rows: Sequence[Row]) -> JsonObject:
         """What the header says of a cell: what its rows depend on beside the data, and their totals."""
         sentences = self.tests[cell.testset]
         if cell.order:
@@ -170,21 +151,16 @@ class Translations:
     def choose(self) -> dict[Choice, dict[int, Row]]:
         """The canvas rows of each choice, by the sentence's place: those of all methods are probed in one stream, and
         reassigned ones are reassigned from others."""
-        try:
-            self.fits = Fits.of(self.model, self.spec.get("fits"))
-        except InputError as error:
-            self._unfit = error  # of each method that needs them
+        self.fits = Fits.of(self.model, self.spec.get("fits"))
         runner, origins = self.model.runner("probe"), self._origins()
         # Ratios are reassigned among all sentences: every shard chooses the canvases that they come from for all.
         every = set(origins.values())
         works: list[tuple[tuple[Choice, int], Work]] = []
         for choice, origin in origins.items():
             if origin is None:
-                with self._failing(" ".join(choice)):
-                    works += self._choosing(runner, choice, choice in every)
-        for (choice, place), row in runner.run(works):
-            if row:
-                self._canvases[choice][place] = row
+                works += self._choosing(runner, choice, choice in every)
+        for (choice, place), (chosen, _) in runner.run(works):
+            self._canvases[choice][place] = chosen
         for choice, origin in origins.items():
             if origin:
                 self._reassign(choice, origin)
@@ -207,18 +183,14 @@ class Translations:
         """The work on each sentence of this shard, or on ``every`` one."""
         testset, method = choice
         sentences, settings = self.tests[testset], self.spec["methods"][method]
-        kind = find_method(method, settings)
-        if self._unfit and any(declared(kind, name) for name in FITTED):
-            raise self._unfit
         places = range(len(sentences.rows)) if every else self._places(sentences)
-        length_method, part = self.fits.method(method, settings), sentences.at(places)
-        predicted = predict(part, self.fits.head) if declared(kind, "uses_length_head") and self.fits.head else ()
+        length_method, part, head = self.fits.method(method, settings), sentences.at(places), self.fits.head
+        predicted = predict(part, head) if head and declared(length_method, "uses_length_head") else ()
         known = sentences_of(part.rows, self.model.prompt, length_method, predicted, part.inputs.rooms)
         pipeline, self._canvases[choice] = self._pipeline(runner, sentences), {}
         works = []
         for place, sentence in zip(places, known, strict=True):
-            work = pipeline.choosing(length_method, place, sentence, {})
-            works.append(((choice, place), self._guarded(" ".join(choice), work)))
+            works.append(((choice, place), pipeline.choosing(length_method, place, sentence)))
         return works
 
     def _places(self, sentences: Sentences) -> range:
@@ -231,37 +203,28 @@ class Translations:
     def _reassign(self, choice: Choice, origin: Choice) -> None:
         """Give the ratios of the canvases of ``origin`` to other sentences; they have been probed already."""
         testset, method = choice
-        if " ".join(origin) in self.failures:
-            self.failures[" ".join(choice)] = self.failures[" ".join(origin)]
-            return
-        sentences, given = self.tests[testset], self._canvases[origin]
-        with self._failing(" ".join(choice)):
-            settings = self.spec["methods"][method]
-            lengths = [given[place]["length"] for place in range(len(sentences.rows))]
-            reassigned = reassign(lengths, sentences.tokens("source"), settings["seed"], settings["within"])
-            for place, length in enumerate(reassigned):
-                sentences.inputs.check(place, length)
-            self._canvases[choice] = {
-                place: {"length": length, "candidates": [length], "scores": [], "calls": 0, "slots": 0}
-                for place, length in enumerate(reassigned)
-            }
+        sentences, given, settings = self.tests[testset], self._canvases[origin], self.spec["methods"][method]
+        lengths = [given[place]["length"] for place in range(len(sentences.rows))]
+        reassigned = reassign(lengths, sentences.tokens("source"), settings["seed"], settings["within"])
+        self._canvases[choice] = {}
+        for place, length in enumerate(reassigned):
+            sentences.inputs.check(place, length)
+            canvas = {"length": length, "candidates": [length], "scores": [], "calls": 0, "slots": 0}
+            self._canvases[choice][place] = canvas
 
     # Texts.
 
     def _decode(self) -> None:
-        """A stream for each reveal order. A user's own order or decoder may fail: it shares none."""
+        """A stream for each reveal order; variable-length decoders join the first."""
         streams: defaultdict[str | None, dict[System, Denoising]] = defaultdict(dict)
         for cell in self.cells:
-            with self._failing(cell.label):
-                denoising = self._denoising_of(cell)
-                name = files.canonical([denoising.name, denoising.settings])
-                streams[name if denoising.order or denoising.is_own else None][cell] = denoising
+            denoising = self._denoising_of(cell)
+            name = files.canonical([denoising.name, denoising.settings])
+            streams[name if denoising.order else None][cell] = denoising
         variable = streams.pop(None, {})
-        ours = [name for name, stream in streams.items() if not any(denoising.is_own for denoising in stream.values())]
-        first = streams.pop(ours[0]) if ours else {}
-        for stream in (first | variable, *streams.values()):
-            with self._failing(*[cell.label for cell, denoising in stream.items() if denoising.is_own]):
-                self._run(stream)
+        first, *others = streams.values() or [{}]
+        for stream in (first | variable, *others):
+            self._run(stream)
 
     def _denoising_of(self, cell: System) -> Denoising:
         order = self.spec["orders"][cell.order]
@@ -272,50 +235,21 @@ class Translations:
         runner, works = self.model.runner("decode"), []
         order = next((denoising.order for denoising in stream.values()), None)
         for cell, denoising in stream.items():
-            if f"{cell.testset} {cell.method}" in self.failures:
-                continue
             sentences = self.tests[cell.testset]
             pipeline, places = self._pipeline(runner, sentences), self._places(sentences)
             for place, canvas in self._canvases[cell.testset, cell.method].items():
                 if place in places:
-                    work = pipeline.denoising(place, canvas, denoising, {})
-                    works.append(((cell, place), self._guarded(cell.label, work)))
+                    works.append(((cell, place), pipeline.denoising(place, canvas, denoising, {})))
         for (cell, place), decoded in runner.run(works, order):
-            if decoded:
-                canvas = self._canvases[cell.testset, cell.method][place]
-                self._rows[cell][place] = row(self.tests[cell.testset], place, canvas, decoded, stream[cell])
+            canvas = self._canvases[cell.testset, cell.method][place]
+            self._rows[cell][place] = row(self.tests[cell.testset], place, canvas, decoded, stream[cell])
 
     def _generate(self) -> None:
         for cell in self.cells:
             sentences = self.tests[cell.testset]
             places = self._places(sentences)
-            with self._failing(cell.label):
-                hypotheses = autoregressive.translate(sentences.at(places), autoregressive.search_of(self.base))
-                self._rows[cell] = dict(zip(places, hypotheses, strict=True))
-
-    # What fails.
-
-    def _guarded(self, label: str, work: Work) -> Work:
-        """The same work, unless its cell has failed; an error in it, be it of a user's own method, is its cell's
-        alone."""
-        if label in self.failures:
-            return None
-        try:
-            return (yield from work)
-        except Exception as error:
-            self.failures.setdefault(label, error)
-            return None
-
-    @contextlib.contextmanager
-    def _failing(self, *labels: str) -> Iterator[None]:
-        """An InputError in the block is that of these labels; without labels it ends the job."""
-        try:
-            yield
-        except InputError as error:
-            if not labels:
-                raise
-            for label in labels:
-                self.failures.setdefault(label, error)
+            hypotheses = autoregressive.translate(sentences.at(places), autoregressive.search_of(self.base))
+            self._rows[cell] = dict(zip(places, hypotheses, strict=True))
 
 
 def row(sentences: Sentences, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoising: Denoising) -> Row:
@@ -341,7 +275,7 @@ def row(sentences: Sentences, place: int, canvas: Row, decoded: Mapping[int, Dec
     }
 
 
-def summary(rows: Sequence[Mapping[str, Any]], targets: Sequence[int], denoising: Denoising) -> dict[str, float]:
+def summary(rows: Sequence[JsonObject], targets: Sequence[int], denoising: Denoising) -> dict[str, float]:
     """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a
     variable-length decoder all.
 
@@ -361,7 +295,7 @@ def summary(rows: Sequence[Mapping[str, Any]], targets: Sequence[int], denoising
     }
 
 
-def signature(model: RunModel, denoising: Denoising) -> dict[str, Any]:
+def signature(model: RunModel, denoising: Denoising) -> JsonObject:
     """What the translations depend on beside the data: the decoder, the backbone and the adapter."""
     schedule = [] if denoising.variable_length else [denoising.schedule]
     steps = [] if denoising.variable_length else [f"T{denoising.steps}"]

@@ -13,16 +13,17 @@ import operator
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy
+from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy, ProbeResult
 from entropy_valley.decoding.requests import Denoising, Probe
+from entropy_valley.decoding.runner import Work
 from entropy_valley.errors import InputError, SentenceError, brief
-from entropy_valley.lengths import Choice, LengthMethod, find_method, make_method
-from entropy_valley.lengths.base import PARTS, canvas_row, declared, sentences_of
+from entropy_valley.lengths import LengthMethod, Sentence, find_method, make_method
+from entropy_valley.lengths.base import PARTS, declared, sentences_of
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.lengths.settings import LengthStatisticsSection
 from entropy_valley.lengths.statistics import LengthStatistics
@@ -31,7 +32,7 @@ from entropy_valley.model.families import STOCK, find_family
 from entropy_valley.model.prompt import Prompt, attention_of
 from entropy_valley.plugins import GUIDE
 from entropy_valley.progress import progress
-from entropy_valley.settings import Location, Section, Template, checked
+from entropy_valley.settings import JsonObject, check_template
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.pipeline import Inputs, Pipeline, Row, Texts, winner
@@ -40,10 +41,7 @@ if TYPE_CHECKING:
     import torch
     from matplotlib.axes import Axes
 
-    from entropy_valley.decoding.canvas import ProbeResult
     from entropy_valley.decoding.engine import Engine
-    from entropy_valley.decoding.runner import Work
-    from entropy_valley.lengths import Sentence
     from entropy_valley.lengths.length_head import LengthHead
     from entropy_valley.model.load import Backbone
 
@@ -128,16 +126,6 @@ class Translation:
         return axes
 
 
-class _Given(Section):
-    """What :meth:`Translator.load` is given, as far as a type and a value say."""
-
-    backbone: Location
-    adapter: Location | None
-    prompt: Template | None
-    family: str | None
-    bos: bool | None
-
-
 @dataclass(frozen=True)
 class Translator:
     """A frozen backbone with a prompt, a length method, a reveal order and a step budget T.
@@ -153,19 +141,16 @@ class Translator:
     order: str = "med"
     steps: int = 32
     schedule: str = "llada"
-    order_settings: Mapping[str, Any] = field(default_factory=dict)
+    order_settings: JsonObject = field(default_factory=dict)
     length_head: LengthHead | None = field(default=None, repr=False)
     engine: Engine | None = field(default=None, repr=False)
     mask_token: bool = False
     cache: CachePolicy = NO_CACHE
 
     def __post_init__(self) -> None:
-        if isinstance(self.method, str):
-            remedy = f"Give make_method({self.method!r}, {{…}}), with its settings. Translator.load takes a name, too."
-            raise InputError("method", f"{self.method!r} is the name of a length method", remedy)
-        if isinstance(self.method, type):
-            remedy = "Give an object of it, made with its settings."
-            raise InputError("method", f"{self.method.__name__} is a class", remedy)
+        if isinstance(self.method, str | type):
+            remedy = "Give make_method(NAME, {…}), or an object of the class. Translator.load takes both."
+            raise InputError("method", f"{brief(self.method, 60)} is a name or a class", remedy)
         if missing := [part for part in PARTS if not hasattr(self.method, part)]:
             raise InputError("method", f"{brief(self.method, 60)} has no {' and no '.join(missing)}", GUIDE)
         if declared(self.method, "sees_reference"):
@@ -208,7 +193,8 @@ class Translator:
         """
         from entropy_valley.model.load import find_adapter, find_checkpoint, load_backbone, require_device, torch_dtype
 
-        checked(_Given, backbone=backbone, adapter=adapter, prompt=prompt, family=family, bos=bos)
+        if prompt is not None:
+            check_template(prompt)
         unloaded = cls(None, None, _length_method(method, ratios), **more)  # type: ignore[arg-type]  # until the end
         unloaded.denoising  # noqa: B018 - raises for a wrong order or steps, before anything is loaded
         device, dtype = str(device), str(dtype).removeprefix("torch.")
@@ -268,7 +254,6 @@ class Translator:
         from entropy_valley.model.load import Backbone
         from entropy_valley.model.wrapped import Wrapped
 
-        checked(_Given, backbone="a module", adapter=None, prompt=prompt, family=None, bos=None)
         ids: dict[str, Any] = {}
         for name, token in (("mask", mask), ("eos", eos)):
             ids[f"{name}_id"] = token if isinstance(token, int) else tokenizer.get_vocab().get(token)
@@ -303,9 +288,8 @@ class Translator:
 
         Raises InputError for one that exceeds the backbone's context or has what no text has (NUL, half of a surrogate
         pair), and names it: ``place`` is where it stands, ``names`` has its name there (none: its number, from 1). With
-        ``skip`` its translation has the error as its ``problem``, and the others are translated; so also where anything
-        else is wrong with one sentence alone. What a class of the user's does wrong is raised all the same. Raises
-        InputError for a single text too.
+        ``skip`` its translation has the error as its ``problem``, and the others are translated. Raises InputError for
+        a single text too.
         """
         return self._all(sources, self.denoising, skip, place, names, lengths, progress)
 
@@ -389,8 +373,6 @@ class Translator:
     ) -> list[Translation]:
         if isinstance(sources, str):
             raise InputError(place, "a single text, which would be read letter by letter", "Give a list: [text].")
-        if not isinstance(sources, Iterable):
-            raise InputError(place, f"{brief(sources, 60)} is no list", "Give a list of texts.")
         sources = list(sources)
         names = names or range(1, len(sources) + 1)
         slots = _slots(lengths, len(sources))
@@ -404,28 +386,18 @@ class Translator:
             elif source.strip():
                 places.append(number)
         inputs = self._inputs(place, [names[number] for number in places], [sources[number] for number in places])
-        works = self._translations(inputs, [slots[number] for number in places], denoising, skip)
-        done: Iterable[tuple[int, Translation]] = works
-        if shows_progress:
-            done = progress(works, len(places), "translate", "sentence")
-        for index, translation in done:
-            translations[places[index]] = translation
-        return translations
-
-    def _translations(
-        self, inputs: Inputs, slots: Sequence[int | None], denoising: Denoising | None, skip: bool
-    ) -> Iterator[tuple[int, Translation]]:
-        """(place among the inputs, translation) of each sentence; ``slots`` of its canvas, None if the method chooses
-        them."""
         pipeline = Pipeline.of(self._engine, inputs, self.cache)
-        predicted = self._predicted(inputs) if None in slots else ()
+        predicted = self._predicted(inputs) if lengths is None else ()
         rows = [{"source": source} for source in inputs.sources]
         sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
         works = []
-        for place, (sentence, length) in enumerate(zip(sentences, slots, strict=True)):
-            work = self._work(pipeline, place, sentence, length, denoising)
-            works.append((place, _caught(work, inputs, place) if skip else work))
-        yield from pipeline.runner.run(works, denoising.order if denoising else None)
+        for index, (number, sentence) in enumerate(zip(places, sentences, strict=True)):
+            work = self._work(pipeline, index, sentence, slots[number], denoising)
+            works.append((number, _caught(work) if skip else work))
+        done: Iterable[tuple[int, Translation]] = pipeline.runner.run(works, denoising.order if denoising else None)
+        for number, translation in progress(done, len(works), "translate", "sentence") if shows_progress else done:
+            translations[number] = translation
+        return translations
 
     def _work(
         self, pipeline: Pipeline, place: int, sentence: Sentence, slots: int | None, denoising: Denoising | None
@@ -433,13 +405,7 @@ class Translator:
         """Choose a canvas unless its slots are given, read it where the method has not, and denoise it from this
         reading."""
         pipeline.inputs.room(place)  # raises where there is none
-        probes: dict[int, ProbeResult] = {}
-        if slots is None:
-            row = yield from pipeline.choosing(self.method, place, sentence, probes)
-        else:
-            pipeline.inputs.check(place, slots)
-            row = canvas_row(Choice(slots), sentence, probes)
-        readings = {} if declared(self.method, "draft_steps") else probes
+        row, readings = yield from pipeline.choosing(self.method, place, sentence, slots)
         if row["length"] not in readings:
             (readings[row["length"]],) = yield [Probe(pipeline.inputs.prompts[place], row["length"])]
         if denoising is None:
@@ -484,24 +450,21 @@ def _length_method(
 ) -> LengthMethod:
     """A length method by its name or class, with its usual settings and perhaps ratios. Raises InputError for one that
     needs more than these."""
-    given, other = ratios is not None, "load with EV, and then give the method to dataclasses.replace."
+    given = ratios is not None
     if isinstance(method, type):
         method = f"{method.__module__}:{method.__qualname__}"
     if not isinstance(method, str):
         if given:
-            raise InputError("ratios", "the length method has its own", f"Give its class, or {other}")
+            raise InputError("ratios", "the length method has its own", "Leave them out, or give its class.")
         return method
     kind, place = find_method(method, {}), f"length method {method!r}"
     if declared(kind, "uses_statistics"):
         remedy = f"Load it with another method, and then take .fitted({method!r}, train, dev)."
         raise InputError(place, "is fitted to training pairs", remedy)
-    fields = getattr(kind, "model_fields", None)
-    if not given and "ratios" in (fields or {}):
+    if not given and "ratios" in getattr(kind, "model_fields", {}):
         problem = "needs ratios: slots of the canvas for each token of the source"
         remedy = 'Give ratios=; entropy_valley.released("en-zh") has those that the paper tries for a direction.'
         raise InputError(place, problem, remedy)
-    if given and fields is not None and "ratios" not in fields:
-        raise InputError("ratios", "the length method has none", f"Leave them out, or {other}")
     return make_method(method, {"ratios": ratios} if given else {})
 
 
@@ -534,19 +497,12 @@ def _impossible(source: object, place: str, name: object) -> SentenceError | Non
     return None
 
 
-def _caught(work: Work, inputs: Inputs, place: int) -> Work:
+def _caught(work: Work) -> Work:
     """The same work; an error of its sentence alone is the translation's problem."""
     try:
         return (yield from work)
     except SentenceError as error:
-        problem = error
-    except InputError:  # such as of a user's own class: no sentence can be at fault
-        raise
-    except Exception as error:  # ours, unforeseen: it costs no other sentence
-        what = f"sentence {inputs.names[place]!r}: {type(error).__name__}: {error}"
-        problem = SentenceError(inputs.file, what, "This is a fault of entropy-valley: please report it.")
-        problem.__cause__ = error
-    return Translation("", problem=problem)
+        return Translation("", problem=error)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ drawn from these (see :mod:`entropy_valley.data.sampling`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Union
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -17,7 +16,7 @@ from entropy_valley.data.sources.huggingface import HuggingFace
 from entropy_valley.data.sources.libreoffice import LibreOfficeHelp, Mixed
 from entropy_valley.data.sources.published import Flores, Tatoeba, Wmt22
 from entropy_valley.errors import InputError
-from entropy_valley.settings import refused_values
+from entropy_valley.settings import JsonObject, refused_values
 
 Kinds = tuple[type[Source], ...]
 
@@ -29,7 +28,7 @@ def any_of(kinds: Kinds) -> Any:
     return Annotated[Union[kinds], Field(discriminator="name")]  # noqa: UP007 - a tuple of classes
 
 
-def make(settings: Mapping[str, Any], kinds: Kinds = SOURCES) -> Source:
+def make(settings: JsonObject, kinds: Kinds = SOURCES) -> Source:
     """The source that ``settings`` set up. Raises InputError for an unknown name and for wrong settings."""
     try:
         return TypeAdapter(any_of(kinds)).validate_python(settings)

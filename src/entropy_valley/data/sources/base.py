@@ -12,7 +12,7 @@ from entropy_valley import files
 from entropy_valley.data.dataset import HubFiles
 from entropy_valley.data.sampling import Pair
 from entropy_valley.errors import InputError
-from entropy_valley.settings import Section
+from entropy_valley.settings import JsonObject, Section
 
 Spans = list[list[int]]  # [start, end] of parts of a text, in characters
 
@@ -53,7 +53,7 @@ class Source(Section, ABC):
         """:meth:`pairs` with the blanks around their texts, where the source has such."""
         return self.pairs(direction, split, seed)
 
-    def settings(self, direction: str, *splits: str) -> dict[str, Any]:
+    def settings(self, direction: str, *splits: str) -> JsonObject:
         """What these splits of a direction depend on, as plain values, without the numbers of sentences."""
         unread = {"limit", "challenge", *([] if "test" in splits else ["anchors"])}
         return self.model_dump(mode="json", exclude_none=True, exclude=unread)
@@ -83,7 +83,7 @@ class Source(Section, ABC):
         """How many pairs it has, as far as that is known before it is read."""
         return self.total
 
-    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+    def origin(self, direction: str, *splits: str) -> JsonObject:
         """What these splits were read from, for the record of the job: digests of files that are not its inputs."""
         return {}
 

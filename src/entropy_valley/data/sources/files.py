@@ -16,7 +16,7 @@ from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, reverse, value_at
 from entropy_valley.errors import InputError, brief, listed, unknown
-from entropy_valley.settings import Commit, Direction, Language, Repository, Section, unique
+from entropy_valley.settings import Commit, Direction, JsonObject, Language, Repository, Section, unique
 from entropy_valley.texts import checked_sentence, counted, visible
 
 # --- Two text files with one sentence per line: a user's own corpus, and the layout of most test sets.
@@ -241,7 +241,7 @@ class JsonLines(Source):
             print(f"{path}: {len(rows) - len(kept)} of {len(rows)} rows are left out", file=sys.stderr, flush=True)
         return (self._pair(path, number, row, keys) for number, row in kept)
 
-    def settings(self, direction: str, *splits: str) -> dict[str, Any]:
+    def settings(self, direction: str, *splits: str) -> JsonObject:
         """As of any source, but only the files of these splits."""
         named = {split: self._file(direction, split) for split in splits}
         rows = self.rows.model_dump(include=set(splits), exclude_none=True)

@@ -17,7 +17,7 @@ from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, value_at
 from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.settings import Language, Repository
+from entropy_valley.settings import JsonObject, Language, Repository
 
 _ROWS = 1000  # at a time; row groups of the hub have as many
 
@@ -51,7 +51,7 @@ class HuggingFace(Source):
     def total(self) -> int | None:
         return self.rows
 
-    def settings(self, direction: str, *splits: str) -> dict[str, Any]:
+    def settings(self, direction: str, *splits: str) -> JsonObject:
         """As of any source, without the number of rows, which changes nothing of what is read."""
         return {key: value for key, value in super().settings(direction, *splits).items() if key != "rows"}
 
@@ -108,8 +108,7 @@ class HuggingFace(Source):
         if not shards:
             others = [str(path.relative_to(self.folder)) for path in sorted(Path(self.folder).rglob("*.parquet"))]
             hint = f"It has {listed(others, 3)}, which another `subset` or `split` names. " if others else ""
-            problem = f"no {' or '.join(self._on_hub.patterns)}"
-            raise InputError(self.folder, problem, f"{hint}{self._remedy()}")
+            raise InputError(self.folder, f"no {' or '.join(self._on_hub.patterns)}", f"{hint}{self._remedy()}")
         for path in shards:
             require_as_downloaded(Path(self.folder), path)
         return shards

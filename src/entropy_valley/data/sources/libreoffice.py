@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,6 +15,7 @@ from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source
 from entropy_valley.data.sources.published import HeldOut, Tatoeba
 from entropy_valley.errors import InputError
+from entropy_valley.settings import JsonObject
 from entropy_valley.texts import decoded
 
 LANGUAGES = {"en": "en-US", "de": "de", "zh": "zh-CN"}  # and the folder of each
@@ -30,7 +31,7 @@ class LibreOfficeHelp(HeldOut):
         description="where Debian's packages libreoffice-help-en-us, -de and -zh-cn are unpacked (dpkg-deb -x)"
     )
 
-    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+    def origin(self, direction: str, *splits: str) -> JsonObject:
         return {"pairs": files.digest(self._read(direction)[0])}
 
     def refused(self, direction: str, *splits: str) -> str | None:
@@ -86,7 +87,7 @@ class Mixed(Source):
         for source in self.sources:
             yield from (pair for pair in source.pairs(direction, split, seed) if unseen.isdisjoint(pair))
 
-    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+    def origin(self, direction: str, *splits: str) -> JsonObject:
         return {source.name: source.origin(direction, *splits) for source in self.sources}
 
     def refused(self, direction: str, *splits: str) -> str | None:

@@ -9,7 +9,7 @@ import zipfile
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from entropy_valley.data.sampling import Pair, rank
 from entropy_valley.data.sources.base import Source, reverse
 from entropy_valley.data.sources.files import Tsv, read_parallel
 from entropy_valley.errors import InputError
-from entropy_valley.settings import Language
+from entropy_valley.settings import JsonObject, Language
 
 
 def _whole(name: str, paths: Sequence[Path], size: int, copy: object) -> list[Pair]:
@@ -56,7 +56,7 @@ class Wmt22(Source):
         rows = _whole(f"wmt22: {pair}", self._paths(pair), WMT22_SENTENCES[pair], self.folder or self._cache())
         return iter(rows if pair == direction else [(target, source) for source, target in rows])
 
-    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+    def origin(self, direction: str, *splits: str) -> JsonObject:
         return {"files": files.digests(self._paths(self._pair(direction)))}
 
     @staticmethod
@@ -122,7 +122,7 @@ class Flores(Source):
         name, copy = f"flores: {direction} {self.split}", self.folder or _flores_cache()
         return iter(_whole(name, self._paths(direction), self.size, copy))
 
-    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+    def origin(self, direction: str, *splits: str) -> JsonObject:
         return {"files": files.digests(self._paths(direction))}
 
     def _paths(self, direction: str) -> list[Path]:
@@ -209,7 +209,7 @@ class Tatoeba(HeldOut):
     name: Literal["tatoeba"] = Field(description="the kind of source")
     folder: str | None = Field(None, description="holds en-de.tsv and the like: source, tab, target on each line")
 
-    def origin(self, direction: str, *splits: str) -> dict[str, Any]:
+    def origin(self, direction: str, *splits: str) -> JsonObject:
         languages = direction.split("-")
         path = self._file(self.folder, languages)[0] if self.folder else _tatoeba_archive(sorted(languages))
         return {"files": files.digests([path])}
