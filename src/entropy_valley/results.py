@@ -109,17 +109,6 @@ def rows(path: str | Path, cell: Any) -> Sequence[dict[str, Any]]:
     return cells[system]
 
 
-<<<<<<< HEAD
-=======
-def entry(path: str | Path, cell: Any) -> JsonObject:
-    """What the header of a file of rows says of one cell; raise InputError where it says nothing of it."""
-    cells, system = entries(header_path(path)), system_of(cell)
-    if system not in cells:
-        raise InputError(header_path(path), f"has nothing of {system.label}", REMEDY)
-    return cells[system]
-
-
->>>>>>> g_library
 @files.read_once(128)
 def entries(path: Path) -> dict[System, dict[str, Any]]:
     """What a header says of each cell."""
