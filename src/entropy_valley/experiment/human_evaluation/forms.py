@@ -1,7 +1,7 @@
 """The form that annotators fill in, as CSV, as a spreadsheet and as a page, and the guidelines that they read.
 
 Columns, scales and choices are those of the paper's appendix, "Form schema". All files hold the same texts; nothing in
-them depends on which system an output is of, nor on when they were made.
+them depends on which system an output is of.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ import json
 import math
 import re
 import unicodedata
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
@@ -40,7 +38,6 @@ _LINE = 15.0  # points of a line of text
 _RIGHT_TO_LEFT = ("ar", "fa", "he", "ur", "yi")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")  # XML has no such characters
 _HERE = Path(__file__).parent
-_ONCE = datetime(1980, 1, 1)  # the earliest time that a zip file can hold
 
 
 def texts(row: PackRow) -> tuple[str, ...]:
@@ -74,10 +71,8 @@ def write_xlsx(path: Path, pack: Pack, annotator: str) -> None:
         about.append(line)
     about.protection.enable()
     book.properties.creator = ""
-    saved = io.BytesIO()
-    book.save(saved)
     with files.atomic(path) as temporary:
-        temporary.write_bytes(_without_times(saved.getvalue()))
+        book.save(temporary)
 
 
 def _fill(sheet: Worksheet, rows: Iterable[Sequence[str]], languages: Sequence[str]) -> None:
@@ -122,19 +117,6 @@ def _lines(text: str, column: str) -> int:
         width = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in part)
         lines += max(1, math.ceil(width / (_WIDTHS[column] - 2)))
     return lines
-
-
-def _without_times(content: bytes) -> bytes:
-    """The same zip file with one fixed time: the same pack gives the same bytes."""
-    out = io.BytesIO()
-    stamp = rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*"
-    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            part = re.sub(stamp, rb"\g<1>" + f"{_ONCE.isoformat()}Z".encode(), old.read(name))
-            entry = zipfile.ZipInfo(name, _ONCE.timetuple()[:6])
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            new.writestr(entry, part)
-    return out.getvalue()
 
 
 # --- The guidelines, and the page that annotators may fill their form in on.

@@ -14,7 +14,7 @@ import re
 import sys
 import unicodedata
 import zipfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,13 +39,12 @@ from entropy_valley.experiment.human_evaluation.forms import (
 from entropy_valley.experiment.human_evaluation.pack import SCALES, SYSTEMS, Behind, Pack, read_mapping
 from entropy_valley.texts import unguarded
 
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_ENCODINGS = ("utf-8", "gb18030", "cp1252")  # without a mark: by how many of the expected texts it gives
+_ENCODINGS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # by the mark; else UTF-8
 _SEPARATOR = re.compile(r'^\s*"?ID"?\s*([,;\t])', re.MULTILINE)  # in the header, which may stand below a title
 LARGEST = 2**23  # bytes of a form, packed or not
 WIDEST = 100  # columns of it that are read
 MOST = 100  # problems that are listed
-_NO_FORM = "Open it in a spreadsheet program, and save it as .xlsx or as CSV."
+_NO_FORM = "Open it in a spreadsheet program, and save it as .xlsx or as CSV UTF-8."
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
             problems.append(f"{path}: is a second form of {name}, beside {first[name].name}; keep one")
     for path in paths:
         try:
-            read, found = _read_form(path, pack, read_sheet(path, [row.source for row in pack.rows]))
+            read, found = _read_form(path, pack, read_sheet(path, len(pack.rows)))
         except InputError as error:
             read, found = [], [f"{error.place}: {error.problem}. {error.remedy}"]
         ratings[annotator_of(path, pack)] = read
@@ -196,15 +195,14 @@ def _same_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def read_sheet(path: Path, expected: Collection[str]) -> Sheet:
-    """The cells of a form as text: no more rows and columns than a form of ``expected`` sentences may come to have.
-    Their texts tell the encoding of a CSV file.
+def read_sheet(path: Path, sentences: int) -> Sheet:
+    """The cells of a form as text: no more rows and columns than a form of so many ``sentences`` may come to have.
 
     Raises :class:`InputError` for a file that is neither a spreadsheet nor CSV, or larger than a form.
     """
     files.regular(path, LARGEST)
-    rows = 1000 + 2 * len(expected)  # an empty cell far below the others would else be a million rows
-    return _read_xlsx(path, rows) if path.suffix.lower() == ".xlsx" else Sheet(_read_csv(path, rows, expected))
+    rows = 1000 + 2 * sentences  # an empty cell far below the others would else be a million rows
+    return _read_xlsx(path, rows) if path.suffix.lower() == ".xlsx" else Sheet(_read_csv(path, rows))
 
 
 def _read_xlsx(path: Path, rows: int) -> Sheet:
@@ -251,8 +249,12 @@ def _text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).replace("x005F_", "")
 
 
-def _read_csv(path: Path, rows: int, expected: Collection[str]) -> list[list[str]]:
-    text = _decoded(path, expected)
+def _read_csv(path: Path, rows: int) -> list[list[str]]:
+    content = path.read_bytes()
+    try:
+        text = content.decode(_ENCODINGS.get(content[:2], "utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InputError(path, "is not UTF-8, so its texts cannot be compared", _NO_FORM) from None
     if text.startswith("sep="):  # Excel's own first line
         text = text.partition("\n")[2]
     header = _SEPARATOR.search(text)
@@ -264,15 +266,6 @@ def _read_csv(path: Path, rows: int, expected: Collection[str]) -> list[list[str
     except csv.Error as error:
         place, remedy = f"{path}:{reader.line_num}", f"Close all quotation marks. {_NO_FORM}"
         raise InputError(place, f"is not CSV ({error})", remedy) from None
-
-
-def _decoded(path: Path, expected: Collection[str]) -> str:
-    content = path.read_bytes()
-    for mark, encoding in _MARKS.items():
-        if content.startswith(mark):
-            return content.decode(encoding, errors="replace").removeprefix("\ufeff")
-    texts = [content.decode(encoding, errors="replace") for encoding in _ENCODINGS]
-    return max(texts, key=lambda text: sum(one in text for one in expected))  # the first of equals
 
 
 def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Behind]) -> list[dict[str, Any]]:
