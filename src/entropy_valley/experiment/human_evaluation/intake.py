@@ -199,8 +199,9 @@ def _read_xlsx(path: Path, rows: int) -> list[list[str]]:
     with files.readable(path, "spreadsheet", _NO_FORM):
         book = load_workbook(_unpacked(path), read_only=True, data_only=True, keep_links=False)
         # Apple Numbers calls the sheet Ratings "Ratings - Table 1".
-        sheets = {sheet.title.partition(" - ")[0]: _cells(sheet, rows) for sheet in book.worksheets}
-        ratings = sheets.get(SHEET) or _cells(book.worksheets[0], rows)
+        ratings = _cells(
+            next((one for one in book.worksheets if one.title.startswith(SHEET)), book.worksheets[0]), rows
+        )
         if not ratings:
             raise InputError(path, "its sheet of ratings is empty", "Ask the annotator for the filled form.")
         return ratings

@@ -35,8 +35,6 @@ SHORT, LONG = 1.5, dict.fromkeys(("corpus", "fetch_backbone", "fetch_comet", "fe
 START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; bytes a second of weights that are loaded
 PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
-# Where the speed of a job is from; of a job that runs no model on a GPU it is the usual one.
-FINISHED, ASSUMED, AS_USUAL = "finished", "assumed", "usual"
 GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
 SHARED = ("translate", "score")  # rules whose jobs of a set share an allocation on a cluster
 
@@ -63,7 +61,7 @@ class Plan:
         self._work = {job: work[job] / max(1, self.held(job)) for job in work}
         self.finished: Counter[str] = Counter()  # jobs by kind
         self.speeds = self._measured()
-        self.seconds = {job: self._start(job) + self._work[job] / self.speed(job)[0] for job in self.left}
+        self.seconds = {job: self._start(job) + self._work[job] / self.speed(job) for job in self.left}
 
     @classmethod
     def of(cls, audit: Audit, left: Sequence[Job]) -> Plan:
@@ -94,12 +92,10 @@ class Plan:
         speeds = {job: self._assumed(kind_of(job), training, decoder) for job in self.left}
         return sum((self._start(job) + self._work[job] / speeds[job]) * self.held(job) for job in self.left) / 3600
 
-    def speed(self, job: Job) -> tuple[float, str]:
-        """Work a second of a job, and where that is from."""
+    def speed(self, job: Job) -> float:
+        """Work a second of a job, measured where one of its kind has finished."""
         kind = kind_of(job)
-        if kind in self.speeds:
-            return self.speeds[kind], FINISHED
-        return self._assumed(kind), ASSUMED if self.held(job) and kind in CPU else AS_USUAL
+        return self.speeds.get(kind) or self._assumed(kind)
 
     def _assumed(self, kind: str, training: float = GPU, decoder: float = GPU) -> float:
         """Work a second of a kind of jobs of which nothing was measured."""
@@ -213,7 +209,7 @@ def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     if any(job.rule == "train" for job in on_gpu):
         published["by its authors' 6 for a training"] = plan.published(training=GPU_TRAINING)
     published["by its 1.7 s for a sentence"] = plan.published(decoder=GPU_DECODER)
-    if any(plan.speed(job)[1] == ASSUMED for job in on_gpu):
+    if any(kind_of(job) not in plan.finished for job in on_gpu):
         low, high = min(published.values()), max(published.values())
         sources = ", ".join(f"{hours(number)} {source}" for source, number in published.items())
         yield f"Range:     {hours(low)} to {hours(high)} GPU-hours on H20: {sources}"
@@ -221,14 +217,10 @@ def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
 
 def speeds(plan: Plan) -> str:
     """Where the times of rules are from."""
-    rules: dict[str, dict[str, None]] = {}
-    for job in plan.left:
-        source, count = plan.speed(job)[1], plan.finished[kind_of(job)]
-        rules.setdefault(source, {})[f"{job.rule} ({count})" if source == FINISHED else job.rule] = None
-    measured = {FINISHED: "from finished jobs here", ASSUMED: "from the paper's 420 GPU-hours on H20"}
-    texts = [f"of {', '.join(rules[source])} {text}" for source, text in measured.items() if source in rules]
-    usual = "as usual" if plan.gpus else "as on two quiet cores"
-    return "; ".join([*texts, *[f"of {'the others' if texts else 'all'} {usual}"] * (AS_USUAL in rules)])
+    counts = {job.rule: plan.finished[kind_of(job)] for job in plan.left}
+    measured = ", ".join(f"{rule} ({count})" for rule, count in counts.items() if count)
+    usual = "from the paper's 420 GPU-hours on H20, or as usual" if plan.gpus else "as on two quiet cores"
+    return f"of {measured} from finished jobs here; of the others {usual}" if measured else f"of all {usual}"
 
 
 def reasons(texts: Iterable[str], most: int = 4) -> str:
