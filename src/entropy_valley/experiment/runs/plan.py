@@ -36,7 +36,6 @@ START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; b
 PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
 GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
-SHARED = ("translate", "score")  # rules whose jobs of a set share an allocation on a cluster
 
 
 def cores(rule: str, processes: int) -> int:
@@ -76,12 +75,6 @@ class Plan:
     def allocated(self) -> list[Job]:
         """The jobs that a cluster runs: their rules have a benchmark."""
         return [job for job in self.left if job.benchmark]
-
-    def allocations(self, jobs: Iterable[Job]) -> int:
-        """How many allocations such jobs have: a set is translated and scored in one."""
-        jobs = list(jobs)
-        sets = Counter(str(job.wildcards) for job in jobs if job.rule in SHARED)
-        return len(jobs) - sum(count - 1 for count in sets.values())
 
     def gpu_hours(self, jobs: Iterable[Job]) -> float:
         """GPU-hours that jobs use."""
@@ -202,7 +195,7 @@ def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     cpu_hours = sum(plan.seconds[job] * cores(job.rule, processes) for job in plan.allocated) / 3600
     least = max(3600 * used / GPUS, *(plan.seconds[job] for job in on_gpu))
     yield (
-        f"Cluster:   {counted(plan.allocations(plan.allocated), 'allocation')}, {plan.allocations(on_gpu)} with GPUs; "
+        f"Cluster:   {counted(len(plan.allocated), 'job')}, {len(on_gpu)} with GPUs; "
         f"{hours(used)} GPU-hours, {hours(cpu_hours)} CPU-hours; on {GPUS} GPUs at least {duration(least)}"
     )
     published = {"by the paper's total of 420": plan.published()}
