@@ -100,7 +100,7 @@ class Jobs:
     """Jobs of a config, each after those that it reads; ``by_output`` has each by every file that it writes."""
 
     def __init__(self, experiment: Experiment, listed: Iterable[Job]) -> None:
-        self.experiment, listed = experiment, sorted(listed, key=lambda job: job.outputs)
+        self.experiment, listed = experiment, sorted(listed, key=lambda job: list(job.outputs))
         self.by_output = {path: job for job in listed for path in job.outputs}
         self.all = self.behind(listed)
 
