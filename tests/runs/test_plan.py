@@ -49,7 +49,7 @@ def paper(**over):
 def planned(jobs, *targets):
     """The plan of the jobs that are not done, of some files or of the whole config."""
     listed = jobs.behind(map(jobs.by_output.get, targets)) if targets else jobs.all
-    return Plan.of(Audit(jobs), [job for job in listed if not is_done(job)])
+    return Plan(Audit(jobs), [job for job in listed if not is_done(job)])
 
 
 def is_done(job):
@@ -214,7 +214,7 @@ def test_a_given_comet_counts_as_comet_22():
 def test_a_folder_that_does_not_exist_yet_counts_as_large_as_llada():
     mine = {"label": "mine", "family": "llada", "bos": False, "folder": "models/llada-tuned"}
     jobs = demo(backbones={"mine": mine}, matrix={"backbones": ["mine"]}, tables={"backbone": "mine"})
-    unknown = Plan(jobs.experiment, [job for job in jobs.all if job.rule == "train"])
+    unknown = Plan(Audit(jobs), [job for job in jobs.all if job.rule == "train"])
     assert plan.totals(unknown)[-1] == "Sizes:     not known yet of mine; counted as LLaDA-8B"
 
 

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from entropy_valley import machine
 from entropy_valley.errors import listed
 from entropy_valley.experiment.checking import subject
-from entropy_valley.experiment.config import Experiment, params
-from entropy_valley.experiment.config.matrix import Cell
+from entropy_valley.experiment.config import params
 from entropy_valley.experiment.runs.audit import Audit
 from entropy_valley.experiment.runs.downloads import downloads, downloads_line
 from entropy_valley.experiment.runs.jobs import Job, finished
@@ -48,25 +47,18 @@ def cores(rule: str, processes: int) -> int:
 
 
 class Plan:
-    """What the jobs ``left`` will take, in the order in which they run. ``new`` has the cells of sets that are computed
-    (:meth:`.Audit.new_cells`); where it does not name a set, all are."""
+    """What the jobs ``left`` will take, in the order in which they run; of sets only the cells that are ``new``."""
 
-    def __init__(
-        self, experiment: Experiment, left: Sequence[Job] = (), new: Mapping[Job, Sequence[Cell]] = {}
-    ) -> None:
-        self.experiment, self.left = experiment, list(left)
+    def __init__(self, audit: Audit, left: Sequence[Job]) -> None:
+        self.experiment = experiment = audit.experiment
+        self.left, self.new = left, {job: audit.new_cells(job) for job in left if job.cells}
         self.gpus, self._model = gpus(experiment.device, experiment.training.processes), Work(experiment)
-        self.new, self.done = new, finished(experiment)
-        work = self._model.of([*self.done, *left], new)
+        self.done = finished(experiment)
+        work = self._model.of([*self.done, *left], self.new)
         self._work = {job: work[job] / max(1, self.held(job)) for job in work}
         self.finished: Counter[str] = Counter()  # jobs by kind
         self.speeds = self._measured()
         self.seconds = {job: self._start(job) + self._work[job] / self.speed(job) for job in self.left}
-
-    @classmethod
-    def of(cls, audit: Audit, left: Sequence[Job]) -> Plan:
-        """Of jobs that Snakemake has chosen; of sets only what is new."""
-        return cls(audit.experiment, left, {job: audit.new_cells(job) for job in left if job.cells})
 
     def held(self, job: Job) -> int:
         """The GPUs of a job."""

@@ -98,8 +98,9 @@ def begin(*fields: Any) -> None:
     _running = Running(*fields)
 
 
-def current() -> Running | None:
-    """What this process runs; None before its Snakefile is read."""
+def current() -> Running:
+    """What this process runs."""
+    assert _running, "the Snakefile is not that of this package"
     return _running
 
 
