@@ -98,9 +98,8 @@ def begin(*fields: Any) -> None:
     _running = Running(*fields)
 
 
-def current() -> Running:
-    """What this process runs."""
-    assert _running, "the Snakefile is not that of this package"
+def current() -> Running | None:
+    """What this process runs; None before its Snakefile is read."""
     return _running
 
 
