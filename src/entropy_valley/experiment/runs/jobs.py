@@ -100,9 +100,12 @@ class Jobs:
     """Jobs of a config, each after those that it reads; ``by_output`` has each by every file that it writes."""
 
     def __init__(self, experiment: Experiment, listed: Iterable[Job]) -> None:
-        self.experiment, listed = experiment, sorted(listed, key=lambda job: list(job.outputs))
+        self.experiment, listed = experiment, list(listed)
         self.by_output = {path: job for job in listed for path in job.outputs}
-        self.all = self.behind(listed)
+        depths: dict[Job, int] = {}
+        for job in self.behind(listed):
+            depths[job] = 1 + max((depths[read] for read in self.read_by(job)), default=0)
+        self.all = sorted(listed, key=lambda job: (depths[job], job.outputs))
 
     @functools.cached_property
     def root(self) -> str:
