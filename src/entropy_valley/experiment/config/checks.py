@@ -133,10 +133,12 @@ def _compared(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _backbones(experiment: Experiment) -> Iterator[Problem]:
+    families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
+    stock_classes = {name for name, family in families.items() if family.is_stock}
     owners = {release.repository: family.name for family in FAMILIES.values() for release in family.releases}
     for name, section in experiment.backbones.items():
-        family, prefix, cache = find_family(section.family), section.attention == PREFIX, section.decoding.prompt_cache
-        stock, given = family.is_stock, section.hub or section.folder
+        family, prefix, cache = families[section.family], section.attention == PREFIX, section.decoding.prompt_cache
+        stock, given = section.family in stock_classes, section.hub or section.folder
         for wrong, keys, reason in (
             (given, ("pretraining", "pretrained"), "the checkpoint is that of `hub` or `folder`"),
             (not family.chat, ("chat",), f"the family {family.name} has no chat template"),
@@ -160,7 +162,7 @@ def _backbones(experiment: Experiment) -> Iterator[Problem]:
             yield ("backbones", name, "adapter_of"), problem
     for block in ("matrix", "instruct", "autoregressive"):
         for name in getattr(experiment, block).backbones:
-            family = find_family(experiment.backbones[name].family)
+            family = families[experiment.backbones[name].family]
             if family.causal and block != "autoregressive":
                 yield (block, "backbones"), f"{name!r} is autoregressive; name it under `autoregressive.backbones`"
             if not family.causal and block == "autoregressive":
