@@ -58,7 +58,7 @@ def _undefined_names(experiment: Experiment) -> Iterator[Problem]:
         "studies": experiment.studies,
         "length_methods": [name for name, block in experiment.length_methods if block is not None],
         "reveal_orders": [*KNOWN, *orders],
-        "scoring": [*_own_metrics(experiment), *experiment.scoring.metrics],
+        "scoring": _metrics(experiment),
         "matrix.backbones": matrix.backbones,
         "matrix.orders": matrix.orders,
         "matrix.steps": matrix.steps,
@@ -101,6 +101,10 @@ def _names(value: Any, path: KeyPath, keys: bool) -> Iterator[tuple[KeyPath, str
     elif value is not None and not keys:
         for name in value if isinstance(value, list) else [value]:
             yield path, name
+
+
+def _metrics(experiment: Experiment) -> list[str]:
+    return [*_own_metrics(experiment), *experiment.scoring.metrics]
 
 
 def _own_metrics(experiment: Experiment) -> list[str]:

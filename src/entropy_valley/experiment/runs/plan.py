@@ -15,7 +15,7 @@ from entropy_valley.errors import listed
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.config import params
 from entropy_valley.experiment.runs.audit import Audit
-from entropy_valley.experiment.runs.downloads import downloads, downloads_line
+from entropy_valley.experiment.runs.downloads import downloads, downloads_line, missing
 from entropy_valley.experiment.runs.jobs import Job, finished
 from entropy_valley.experiment.runs.work import GPU, Work, kind_of
 from entropy_valley.experiment.stats.job_costs import MEMORY, gpus
@@ -168,6 +168,7 @@ def totals(plan: Plan) -> list[str]:
     disk = plan.disk
     sizes = ", ".join(f"{name} {machine.amount(size)}" for name, size in disk.items())
     stored = f", {machine.amount(sum(disk.values()))} ({sizes})" * bool(sizes)
+    unread = missing(plan.experiment, plan.left)
     backbones = dict.fromkeys(job.wildcards["backbone"] for job in plan.left if "backbone" in job.wildcards)
     unsized = [name for name in backbones if subject.size(plan.experiment, name) is None]
     lines = [
@@ -177,6 +178,7 @@ def totals(plan: Plan) -> list[str]:
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
         f"Disk:      about {FILES * len(plan.left):,} files{stored}",
         *([f"Sizes:     not known yet of {listed(unsized, 5)}; counted as LLaDA-8B"] if unsized else ()),
+        *([f"Not there: {listed(unread, 5)}. Jobs that read them will fail"] if unread else ()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
 
