@@ -73,14 +73,16 @@ def test_a_gpu_without_the_precision_of_the_config_says_what_to_set(monkeypatch)
         checks.gpus("cuda", "bfloat16")
 
 
-def test_the_thorough_check_lists_all_also_where_one_has_failed(monkeypatch, capsys):
-    lines = [Line("training", OK, "1 process"), Line("decoding llada-tiny", FAILED, "0 of 48")]
+def test_the_thorough_check_writes_a_table_also_where_one_has_failed(tmp_path, monkeypatch, capsys):
+    lines = [Line("training", OK, "1 process"), Line("decoding llada-tiny", FAILED, "0 of 48 | none")]
     monkeypatch.setattr(checking, "everything", lambda subject, thorough: lines if thorough else [])
-    arguments = ["--configfile", "config/demo.yaml"]
+    arguments = ["--configfile", "config/demo.yaml", "--out", str(tmp_path / "check.md")]
     monkeypatch.setattr(sys, "argv", ["entropy-valley", "check", "--thorough", *arguments])
     with pytest.raises(SystemExit, match="1"):
         cli.main()
-    assert capsys.readouterr().out == "".join(f"{line}\n" for line in lines)
+    head, *_, first, last = (tmp_path / "check.md").read_text().splitlines()
+    assert f"torch {torch.__version__}" in head and first == "| training | ok | 1 process |"
+    assert last == "| decoding llada-tiny | failed | 0 of 48 / none |" and last in capsys.readouterr().out
 
 
 def test_an_installation_of_another_build_fails(monkeypatch, capsys):
