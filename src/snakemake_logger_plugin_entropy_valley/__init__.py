@@ -328,10 +328,12 @@ def _counted(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _ending(log: Path) -> list[str]:
-    """The last lines of a log."""
+    """The errors of a log, with all that follows the last one; else its last lines."""
     if not log.is_file():
         return []
-    return log.read_text(encoding="utf-8", errors="replace").splitlines()[-LINES:]
+    lines = [line.rstrip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    begin = max((place for place, line in enumerate(lines) if line.startswith(ERROR)), default=-LINES)
+    return [*(line for line in lines[: max(begin, 0)] if line.startswith(ERROR)), *lines[begin:]][:LINES]
 
 
 def _clock() -> str:

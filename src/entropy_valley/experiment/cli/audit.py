@@ -82,6 +82,8 @@ def reasons(states: pd.DataFrame, most: int | None) -> Iterator[str]:
             yield f"    {where(group[COLUMNS[:-1]].astype(str).replace({'': '–', '0': '–'}).to_dict('records'))}"
             logs = [log for log in group["log"].unique() if log]
             yield from (f"    log: {log}" for log in logs[:LOGS])
+            if len(logs) > LOGS:
+                yield f"    … and {len(logs) - LOGS} more logs beside it"
         if most and len(groups) > most:
             yield f"{state}: … and {len(groups) - most} more reasons; --cells lists all"
 

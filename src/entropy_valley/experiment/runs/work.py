@@ -4,6 +4,8 @@ how many shards the translation of a set is divided."""
 from __future__ import annotations
 
 import functools
+import itertools
+import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +31,8 @@ GPU = 4.34e13
 SHARD = 140 * 60  # seconds that a shard takes at this speed, at most
 COMET, TOY = 0.58e9, 0.5e6  # parameters of COMET-22, as which every downloaded one counts, and of the toy COMET
 PROBES, BIAS = 6, 12  # lengths that a searching method tries; lengths at which the length statistics probe a pair
-TOKEN, TRAIN, TEST, GRAMMAR = 4, 30.0, 20.0, 10.0  # bytes of a token; tokens of a source of WMT19, WMT22 and the demo
+# Bytes of UTF-8 of a token; lines of a file that are measured; tokens of a source of WMT19, WMT22 and the demo.
+TOKEN, READ, TRAIN, TEST, GRAMMAR = 4, 2000, 30.0, 20.0, 10.0
 
 
 def kind_of(job: Job) -> str:
@@ -47,12 +50,30 @@ class Text:
     source: float
     target: float
 
+    @classmethod
+    def read(cls, path: Path) -> Text | None:
+        """The text of a file: all its lines are counted, the first of them measured. None for a file without pairs."""
+        with open(path, "rb") as file:
+            first = list(itertools.islice(file, READ))
+            count = len(first) + sum(1 for _ in file)
+        try:
+            pairs = [json.loads(line) for line in first]
+            source, target = (
+                fmean(len(pair[side].encode()) / TOKEN for pair in pairs) for side in ("source", "target")
+            )
+        except (ValueError, LookupError, TypeError):
+            return None
+        return cls(count, source, target)
+
 
 class Work:
-    """Counts floating-point operations. ``expected``: what the config says, whatever files exist by now."""
+    """Counts floating-point operations. ``texts`` stand for the files of the corpora, by direction and ``train`` or the
+    name of a test set. ``expected``: what the config says, whatever files exist by now."""
 
-    def __init__(self, experiment: Experiment, expected: bool = False) -> None:
-        self.experiment, self._expected = experiment, expected
+    def __init__(
+        self, experiment: Experiment, texts: Mapping[tuple[str, str], Text] | None = None, expected: bool = False
+    ) -> None:
+        self.experiment, self._texts, self._expected = experiment, texts, expected
         self.size = functools.cache(lambda backbone: subject.size(experiment, backbone, expected) or LARGE)
         self.text = functools.cache(self._text)
         self._counted: set[Any] = set()
@@ -69,9 +90,15 @@ class Work:
             key = tuple(sorted({**job.wildcards, "shard": ""}.items())) if shard else job  # the set of a shard
             if key not in counted:
                 kind = kind_of(job)
-                counted[key] = getattr(self, f"_{kind}")(job, job.params) if kind in kinds else 1.0
+                counted[key] = getattr(self, f"_{kind}")(job, self._spec(job)) if kind in kinds else 1.0
             counted[job] = counted[key] / int(shard.partition("of")[2]) if shard else counted[key]
         return {job: counted[job] for job in jobs}
+
+    def _spec(self, job: Job) -> dict[str, Any]:
+        """What its work follows from."""
+        if "set" in job.wildcards and job.rule != "score":
+            return params.translating(self.experiment, params.set_of(self.experiment, job.wildcards))
+        return json.loads(job.spec)
 
     def _cells(self, job: Job) -> Sequence[Cell]:
         return self._new.get(job, job.cells)
@@ -174,21 +201,20 @@ class Work:
         return tried * (1 + (drafts if isinstance(drafts, int) else settings.get("steps", 0)))
 
     def _text(self, direction: str, name: str) -> Text:
-        """As many sentences as the file has, if it exists, of the usual lengths."""
+        """That of the file, if it exists; else what is usual."""
+        if self._texts is not None:
+            return self._texts[direction, name]
         folder = Path(self.experiment.results, "corpus", direction)
         path = folder / "train.jsonl" if name == "train" else folder / "test" / f"{name}.jsonl"
+        if not self._expected and path.is_file() and (text := Text.read(path)):
+            return text
         drawn = name in ("train", DEV)
         source = self.experiment.sources[self.experiment.directions[direction].train if drawn else name]
         tokens = GRAMMAR if source.endless else TRAIN if drawn else TEST
         ratios = getattr(self.experiment.length_methods, "ratio", None)
         ratio = ratios.ratios.get(direction, 1.0) if ratios and isinstance(ratios.ratios, dict) else 1.0
-        if path.is_file() and not self._expected:
-            with path.open("rb") as file:
-                sentences = sum(1 for _ in file)
-        elif name == "train":
-            sentences = self.experiment.corpus_of(direction).train
-        else:
-            sentences = params.sentences(self.experiment, direction, name)
+        pairs = self.experiment.corpus_of(direction).train
+        sentences = pairs if name == "train" else params.sentences(self.experiment, direction, name)
         return Text(sentences, tokens, ratio * tokens)
 
 
