@@ -11,12 +11,10 @@ import logging
 import os
 import re
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -64,10 +62,8 @@ UNREAD = ("Config file", "load_configfile")  # Snakemake's words for one that it
 ASKED = re.compile(r"\nError:\n  InputError: (.+)")  # in Snakemake's words, an error of ours in a function of a rule
 UNTOLD = "missing provenance/metadata"  # Snakemake's words where its own folder does not tell what results are of
 AUDIT = "Whether they are of this config, `entropy-valley audit` tells by the headers beside them."
-SILENT = "its log is empty: the job was killed, or the disk is full"
 LINES = 20  # most lines of a failed job's log
 SECONDS = 30  # between two lines that say how far a run is
-QUIET = 120  # seconds without such a line after which a run says what it does
 RUNNING = 3  # most running jobs by name
 
 
@@ -82,15 +78,6 @@ class LogHandler(LogHandlerBase):
         if settings.dryrun:
             out = os.environ.get(JOBS)
             self._screen = JobFile(Path(out)) if out else None if chosen else DryRun()
-        if isinstance(self._screen, RunScreen):
-            threading.Thread(target=self._watch, daemon=True).start()
-
-    def _watch(self) -> None:
-        """Let a run of long jobs give a sign of life."""
-        while isinstance(self._screen, RunScreen):
-            time.sleep(QUIET / 4)
-            if isinstance(screen := self._screen, RunScreen):
-                self._print(screen.still_running())
 
     def emit(self, record: logging.LogRecord) -> None:
         if self._screen is not None:
@@ -221,7 +208,6 @@ class RunScreen(Screen):
         self._running: dict[int, tuple[str, float]] = {}  # name and start by id
         self._names: dict[int, str] = {}
         self._failed: dict[int, str] = {}  # name and cause by id
-        self._shown: dict[Path, int] = {}  # the times of logs of failed attempts
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         match getattr(record, "event", None):
@@ -254,14 +240,13 @@ class RunScreen(Screen):
             yield f"{_clock()} done: {name}" + (f" ({_duration(time.monotonic() - start)})" if start else "")
 
     def _error(self, record: logging.LogRecord) -> Iterator[str]:
-        """A failed job, and its log, unless that is of an earlier run or attempt; those that Ctrl-C has ended did not
-        fail."""
+        """A failed job, and its log, unless that is of an earlier run; those that Ctrl-C has ended did not fail."""
         self._running.pop(record.jobid, None)
         if self._stopped:
             return
         name = self._names.setdefault(record.jobid, record.rule_name)
-        logs = [log for log in map(Path, record.log) if not log.is_file() or self._is_new(log)]
-        causes = filter(None, (cause_of(log) or _silence(log) for log in logs))
+        logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
+        causes = filter(None, map(cause_of, logs))
         self._failed[record.jobid] = ": ".join([name, *(cause.removeprefix(ERROR) for cause in causes)])
         yield f"{_clock()} failed: {name}; its log: {', '.join(map(str, logs)) or 'none'}"
         if record.rule_msg:  # of what ran it, such as SLURM
@@ -269,27 +254,14 @@ class RunScreen(Screen):
         for log in logs if self._show_logs else ():
             yield from (f"    {line}" for line in _ending(log))
 
-    def _is_new(self, log: Path) -> bool:
-        """Whether this attempt has written into a log."""
-        about, former = log.stat(), self._shown.get(log)
-        self._shown[log] = about.st_mtime_ns
-        return about.st_mtime >= self._begun and about.st_mtime_ns != former
-
     def _progress(self, done: int, total: int) -> Iterator[str]:
         if done < total and time.monotonic() - self._told < SECONDS:
             return
         self._told = time.monotonic()
         names = [name for name, _ in self._running.values()]
-        running = f", running: {', '.join(names[:RUNNING])}{_more(names)}" if names else ""
+        more = f" and {len(names) - RUNNING} more" * (len(names) > RUNNING)
+        running = f", running: {', '.join(names[:RUNNING])}{more}" if names else ""
         yield f"{_clock()} {done} of {total} jobs done{running}"
-
-    def still_running(self) -> Iterator[str]:
-        """What runs, and for how long, if nothing has been said of it for long."""
-        running = list(self._running.values())
-        if running and time.monotonic() - self._told >= QUIET:
-            self._told = time.monotonic()
-            names = (f"{name} ({_duration(self._told - start)})" for name, start in running[:RUNNING])
-            yield f"{_clock()} still running: {', '.join(names)}{_more(running)}"
 
     def error(self, record: logging.LogRecord) -> Iterator[str]:
         """Without the exception of a command that failed, which Snakemake tells once more as the job's error. Last, why
@@ -314,7 +286,7 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     listed = [jobs.Job(running.experiment, **jobs.told_by(running, record)) for record in records]
     audit = Audit(jobs.Jobs(running.experiment, listed))
     left = audit.jobs.all
-    yield from plan.report(plan.Plan.of(audit, left), running.files, {job: audit.why(job) for job in left})
+    yield from plan.report(plan.Plan(audit, left), running.files, {job: audit.why(job) for job in left})
 
 
 def _near(target: str) -> str:
@@ -353,15 +325,6 @@ def _counted(counts: Mapping[str, int]) -> Iterator[str]:
     yield f"{'rule':{width}}  jobs"
     yield from (f"{rule:{width}}  {count:4}" for rule, count in counts.items())
     yield f"{'all':{width}}  {sum(counts.values()):4}\n"
-
-
-def _more(running: list[Any]) -> str:
-    return f" and {len(running) - RUNNING} more" * (len(running) > RUNNING)
-
-
-def _silence(log: Path) -> str:
-    """What an empty log tells; "" for others."""
-    return SILENT if log.is_file() and not log.stat().st_size else ""
 
 
 def _ending(log: Path) -> list[str]:

@@ -38,17 +38,10 @@ def parser() -> argparse.ArgumentParser:
     from entropy_valley.experiment.cli import commands  # here, so that Ctrl-C is one line meanwhile, too
 
     whole = argparse.ArgumentParser(prog="entropy-valley", description=__doc__)
-    whole.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    version = f"%(prog)s {importlib.metadata.version('entropy-valley')}"
+    whole.add_argument("--version", action="version", version=version, help="print the version")
     # An option has one name: `--config` is not `--configfile`, and means something else to Snakemake.
     exact: Any = functools.partial(argparse.ArgumentParser, allow_abbrev=False)
     subparsers = whole.add_subparsers(required=True, title="commands", metavar="COMMAND", parser_class=exact)
     commands.add(subparsers)
     return whole
-
-
-class _Version(argparse.Action):
-    """Looks the version up only where it is asked for."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
-        print(f"{parser.prog} {importlib.metadata.version('entropy-valley')}")
-        parser.exit()

@@ -6,14 +6,12 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from entropy_valley.errors import InputError, unknown
 from entropy_valley.experiment.cli import configs
-from entropy_valley.experiment.cli.commands import FILTERS
 from entropy_valley.experiment.runs.audit import DONE, MISSING, STALE, STATES, Audit, CellState
 from entropy_valley.experiment.runs.jobs import Jobs, listed
 from entropy_valley.experiment.runs.plan import aligned, where
@@ -26,29 +24,26 @@ COLUMNS = ["backbone", "direction", "seed", "testset", "method", "order", "steps
 
 
 def audit(arguments: argparse.Namespace) -> None:
-    """Print the audit of a config. An audit of all cells also writes them as a file and as a page, into the folder
-    ``audit`` of the results."""
-    only = {name: getattr(arguments, name) for name in (*FILTERS, "state") if getattr(arguments, name)}
+    """Print the audit of a config, and write its cells as a file and as a page into the folder ``audit`` of the
+    results."""
     # Errors of config files name the file also where Snakemake's do not.
     experiment = None if arguments.snakefile else configs.experiment(arguments.configfile)
     jobs = listed(experiment, arguments.configfile, arguments.snakefile)
-    states = chosen(frame(Audit(jobs).cells()), only)
+    states = frame(Audit(jobs).cells())
     counts = states["state"].value_counts()
     present = [state for state in STATES if state != STALE or state in counts]
-    cells = arguments.cells or "state" in only
-    print(runs(states, present), "", *reasons(states, None if cells else REASONS), sep="\n")
-    if cells:
+    print(runs(states, present), "", *reasons(states, None if arguments.cells else REASONS), sep="\n")
+    if arguments.cells:
         shown = states.groupby([*COLUMNS[:2], *COLUMNS[3:], "state", "why"], sort=False)["seed"].agg(" ".join)
         print(shown.reset_index().to_string(index=False))
     if jobs.all:
         by_rule = ", ".join(f"{rule} {count}" for rule, count in Counter(job.rule for job in jobs.all).items())
         print(f"Jobs to run: {by_rule}. `entropy-valley plan` says why, and how long they take.")
     print(f"{len(states)} cells: {', '.join(f'{counts.get(state, 0)} {state}' for state in present)}")
-    if not only:
-        try:
-            write(jobs, states)
-        except OSError as error:  # another's results may be read-only
-            print(f"\nThe page of this audit is not written: {error}")
+    try:
+        write(jobs, states)
+    except OSError as error:  # another's results may be read-only
+        print(f"\nThe page of this audit is not written: {error}")
     if arguments.check and counts.get(DONE, 0) < len(states):
         sys.exit(1)
 
@@ -63,19 +58,6 @@ def frame(states: Sequence[CellState]) -> pd.DataFrame:
         row["log"] = next((reason.log for reason in reasons if reason.log), "")
         rows.append(row)
     return pd.DataFrame(rows, columns=[*COLUMNS, "state", "rule", "why", "log"])
-
-
-def chosen(states: pd.DataFrame, only: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """The cells with the names that ``only`` has for a column. Raises InputError for a name that no cell has."""
-    whole = states
-    for column, names in only.items():
-        values = STATES if column == "state" else sorted(whole[column].unique())
-        for name in names:
-            if name not in values:
-                problem = unknown(name, f"no cell of the config has the {column} {name!r}", values)
-                raise InputError(f"--{column}", problem, "`entropy-valley audit --cells` lists the cells of a config.")
-        states = states[states[column].isin(names)]
-    return states
 
 
 def runs(states: pd.DataFrame, present: Sequence[str]) -> str:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 CONFIGFILES = "config files; each overrides those before it, and all override config.yaml, of this folder if it has one"
-FILTERS = ("backbone", "direction", "testset", "method")  # of the cells of an audit
 LISTED = 40  # differences that `verify` prints, unless all are wanted
 BATCH = 64  # lines that `translate` reads at once
 FILE_FIRST = "Write the file to translate before the options."
@@ -32,8 +31,6 @@ def add(commands: Any) -> None:
     option("--installation", nargs="?", const="", metavar="BUILD", help="look at torch's build and the driver alone")
     thorough = "also: bits in batches, bfloat16 beside float32, COMET, speed, and a training that is killed"
     option("--thorough", action="store_true", help=thorough)
-    out = "of the table that --thorough writes; default: results/check.md"
-    option("--out", type=Path, default=Path("results/check.md"), metavar="FILE", help=out)
 
     says = "say what is left to run of a config, why, and what it will take, as snakemake --dry-run does"
     option = _command(commands, "plan", _plan, says, configfile=True).add_argument
@@ -42,13 +39,9 @@ def add(commands: Any) -> None:
     says = "say which cells are done, stale or missing, and why"
     option = _command(commands, "audit", _of_module("audit"), says, configfile=True).add_argument
     option("--cells", action="store_true", help="also list the cells")
-    states = "list the cells of these states only: done, stale, missing"
-    option("--state", nargs="+", default=[], metavar="STATE", help=states)
-    for column in FILTERS:
-        option(f"--{column}", nargs="+", default=[], metavar="NAME", help=f"only cells of a {column}")
     snakefile = "another workflow, which may have this one as a module; default: Snakefile"
     option("--snakefile", metavar="FILE", help=snakefile)
-    option("--check", action="store_true", help="end with status 1 unless all of these cells are done")
+    option("--check", action="store_true", help="end with status 1 unless all cells are done")
 
     option = _command(commands, "show", _show, "print the numbers of tables").add_argument
     option("tables", nargs="+", metavar="TABLE", help="its .csv file, or another of its files")
@@ -189,8 +182,6 @@ def _check(arguments: argparse.Namespace) -> None:
     for name in ("device", "processes"):
         whole[name] = getattr(arguments, name) or whole[name]
     lines = checks.report(checking.everything(subject.Subject(**whole), arguments.thorough))
-    if arguments.thorough:
-        checks.write_table(lines, whole["device"], arguments.out)
     checks.require_passed(lines)
 
 

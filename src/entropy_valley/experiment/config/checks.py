@@ -31,11 +31,7 @@ RUN_FOLDERS = ("adapter", "latency")  # beside the sets of a run
 Further = Callable[[Experiment], list[Problem]]
 
 
-def nothing_further(experiment: Experiment) -> list[Problem]:
-    return []
-
-
-def find_problems(experiment: Experiment, further: Further = nothing_further) -> list[Problem]:
+def find_problems(experiment: Experiment, further: Further) -> list[Problem]:
     """What is wrong: the path of each key, and what would be right; with what ``further`` finds.
 
     The later checks need what the earlier ones have found right.

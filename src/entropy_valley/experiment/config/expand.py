@@ -122,8 +122,7 @@ def _made(template: str, block: Mapping[str, Any], problems: list[Problem]) -> d
 
 def _with_shared_ratios(methods: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
     """``same_ratios_as`` replaced by that method's ratios, under those that the block itself has."""
-    having = {name: at((name, "ratios"), methods) for name in methods}
-    having = {name: ratios for name, ratios in having.items() if ratios is not MISSING}
+    having = {name: block["ratios"] for name, block in methods.items() if at(("ratios",), block) is not MISSING}
     whole = {}
     for name, block in methods.items():
         other = at(("same_ratios_as",), block)

@@ -17,7 +17,7 @@ import yaml
 from pydantic import ValidationError
 
 from entropy_valley.errors import InputError, brief
-from entropy_valley.experiment.config.checks import Further, find_problems, nothing_further
+from entropy_valley.experiment.config.checks import Further, find_problems
 from entropy_valley.experiment.config.expand import MISSING, KeyPath, Problem, as_written, at, expand, overlay
 from entropy_valley.experiment.config.schema import Experiment
 from entropy_valley.files import read_once, regular
@@ -103,7 +103,7 @@ def _content(path: Path) -> dict[str, Any]:
     return content
 
 
-def load_files(paths: Iterable[str | Path], further: Further = nothing_further) -> Experiment:
+def load_files(paths: Iterable[str | Path], further: Further = lambda experiment: []) -> Experiment:
     """Read config files, each laid over those before it as Snakemake does, and check the result."""
     paths = list(paths)
     return load_merged(merge(paths), paths, further)
@@ -150,7 +150,7 @@ def merge(paths: Iterable[str | Path]) -> dict[str, Any]:
 def load_merged(
     merged: Mapping[str, Any],
     paths: Sequence[str | Path] = (),
-    further: Further = nothing_further,
+    further: Further = lambda experiment: [],
     checked: bool = False,
 ) -> Experiment:
     """Check a merged config. ``further`` finds problems that only the packages above this one know. ``checked``: what

@@ -1,7 +1,7 @@
 """The form that annotators fill in, as CSV, as a spreadsheet and as a page, and the guidelines that they read.
 
 Columns, scales and choices are those of the paper's appendix, "Form schema". All files hold the same texts; nothing in
-them depends on which system an output is of, nor on when they were made.
+them depends on which system an output is of.
 """
 
 from __future__ import annotations
@@ -9,18 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
-import unicodedata
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 from markdown import markdown
 from openpyxl import Workbook
-from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
+from openpyxl.styles import Alignment, Font, Protection
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.worksheet import Worksheet
@@ -36,11 +32,9 @@ COLUMNS = (*TEXTS, *RATINGS, PREFERENCE, NOTES)
 GRADES, CHOICES = ("1", "2", "3", "4", "5"), ("A", "B", "Tie")
 SHEET, ABOUT = "Ratings", "Pack"  # the sheets
 _WIDTHS = dict(zip(COLUMNS, (14, 44, 44, 44, 44, 11, 11, 11, 11, 13, 30), strict=True))  # in characters
-_LINE = 15.0  # points of a line of text
 _RIGHT_TO_LEFT = ("ar", "fa", "he", "ur", "yi")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")  # XML has no such characters
 _HERE = Path(__file__).parent
-_ONCE = datetime(1980, 1, 1)  # the earliest time that a zip file can hold
 
 
 def texts(row: PackRow) -> tuple[str, ...]:
@@ -74,28 +68,22 @@ def write_xlsx(path: Path, pack: Pack, annotator: str) -> None:
         about.append(line)
     about.protection.enable()
     book.properties.creator = ""
-    saved = io.BytesIO()
-    book.save(saved)
     with files.atomic(path) as temporary:
-        temporary.write_bytes(_without_times(saved.getvalue()))
+        book.save(temporary)
 
 
 def _fill(sheet: Worksheet, rows: Iterable[Sequence[str]], languages: Sequence[str]) -> None:
     sheet.append(COLUMNS)
     for cell in sheet[1]:
-        cell.font, cell.fill = Font(bold=True), PatternFill("solid", fgColor="DDE6EF")
-        cell.alignment = Alignment(wrap_text=True, vertical="center")
+        cell.font, cell.alignment = Font(bold=True), Alignment(wrap_text=True, vertical="center")
         sheet.column_dimensions[cell.column_letter].width = _WIDTHS[cell.value]
-    thin = Side(style="thin", color="C0C0C0")
-    for number, row in enumerate(rows, 2):
-        sheet.row_dimensions[number].height = _LINE * max(map(_lines, row, TEXTS))
+    for number, row in enumerate(rows, 2):  # whose heights spreadsheet programs fit to the wrapped texts
         for place, name in enumerate(COLUMNS, 1):
             cell = sheet.cell(number, place)
-            cell.border, cell.protection = Border(bottom=thin), Protection(locked=name in TEXTS)
+            cell.protection = Protection(locked=name in TEXTS)
             language = languages[0] if name == "Source" else languages[1] if name in TEXTS[2:] else ""
-            centred = "center" if name in (*RATINGS, PREFERENCE) else None
             order = 2 if base_language(language) in _RIGHT_TO_LEFT else 0
-            cell.alignment = Alignment(wrap_text=True, vertical="top", horizontal=centred, readingOrder=order)
+            cell.alignment = Alignment(wrap_text=True, vertical="top", readingOrder=order)
             if name in TEXTS:
                 # A text stays one, whatever it begins with; spreadsheets read a plain _x000D_ as a carriage return.
                 cell.value, cell.data_type = re.sub("_(?=x[0-9a-fA-F]{4}_)", "_x005F_", row[place - 1]), "s"
@@ -113,28 +101,6 @@ def _choices(sheet: Worksheet, rows: int) -> None:
         rule.errorTitle, rule.error = name, f"Choose one of {', '.join(values)}."
         rule.add(f"{letter}2:{letter}{rows + 1}")
         sheet.add_data_validation(rule)
-
-
-def _lines(text: str, column: str) -> int:
-    """How many lines a text takes in its column; wide characters take the width of two."""
-    lines = 0
-    for part in text.splitlines() or [""]:
-        width = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in part)
-        lines += max(1, math.ceil(width / (_WIDTHS[column] - 2)))
-    return lines
-
-
-def _without_times(content: bytes) -> bytes:
-    """The same zip file with one fixed time: the same pack gives the same bytes."""
-    out = io.BytesIO()
-    stamp = rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*"
-    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            part = re.sub(stamp, rb"\g<1>" + f"{_ONCE.isoformat()}Z".encode(), old.read(name))
-            entry = zipfile.ZipInfo(name, _ONCE.timetuple()[:6])
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            new.writestr(entry, part)
-    return out.getvalue()
 
 
 # --- The guidelines, and the page that annotators may fill their form in on.

@@ -14,7 +14,7 @@ import re
 import sys
 import unicodedata
 import zipfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,13 +39,12 @@ from entropy_valley.experiment.human_evaluation.forms import (
 from entropy_valley.experiment.human_evaluation.pack import SCALES, SYSTEMS, Behind, Pack, read_mapping
 from entropy_valley.texts import unguarded
 
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_ENCODINGS = ("utf-8", "gb18030", "cp1252")  # without a mark: by how many of the expected texts it gives
+_ENCODINGS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # by the mark; else UTF-8
 _SEPARATOR = re.compile(r'^\s*"?ID"?\s*([,;\t])', re.MULTILINE)  # in the header, which may stand below a title
 LARGEST = 2**23  # bytes of a form, packed or not
 WIDEST = 100  # columns of it that are read
 MOST = 100  # problems that are listed
-_NO_FORM = "Open it in a spreadsheet program, and save it as .xlsx or as CSV."
+_NO_FORM = "Open it in a spreadsheet program, and save it as .xlsx or as CSV UTF-8."
 
 
 @dataclass(frozen=True)
@@ -57,15 +56,6 @@ class Rating:
     scores: Mapping[str, Mapping[str, int]]  # by slot, a or b: adequacy and fluency
     preference: str  # a, b or tie
     notes: str
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """All rows, titles above the header too; ``annotator`` is whom a spreadsheet says that it is for; None if it says
-    nothing."""
-
-    rows: list[list[str]]
-    annotator: str | None = None
 
 
 def write_ratings(
@@ -109,7 +99,7 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
             problems.append(f"{path}: is a second form of {name}, beside {first[name].name}; keep one")
     for path in paths:
         try:
-            read, found = _read_form(path, pack, read_sheet(path, [row.source for row in pack.rows]))
+            read, found = _read_form(path, pack, read_sheet(path, len(pack.rows)))
         except InputError as error:
             read, found = [], [f"{error.place}: {error.problem}. {error.remedy}"]
         ratings[annotator_of(path, pack)] = read
@@ -127,21 +117,19 @@ def annotator_of(path: Path, pack: Pack) -> str:
     return path.stem.removeprefix(f"{pack.direction}.")
 
 
-def _read_form(path: Path, pack: Pack, sheet: Sheet) -> tuple[list[Rating], list[str]]:
-    """What is rated in a form, in the order of the pack; and its problems. Cells have the names of spreadsheet
-    programs: ``A.csv:F12``."""
+def _read_form(path: Path, pack: Pack, rows: Sequence[Sequence[str]]) -> tuple[list[Rating], list[str]]:
+    """What is rated in the ``rows`` of a form, in the order of the pack; and its problems. Cells have the names of
+    spreadsheet programs: ``A.csv:F12``."""
     annotator, problems = annotator_of(path, pack), []
-    if sheet.annotator not in (None, annotator):
-        problems.append(f"{path}: is the form of {brief(sheet.annotator)}, by its sheet {forms.ABOUT}")
-    titles = [[_plain(name) for name in row] for row in sheet.rows]
+    titles = [[_plain(name) for name in row] for row in rows]
     # Apple Numbers puts the name of a table above its header.
     top = next((place for place, row in enumerate(titles) if COLUMNS[0] in row), 0)
     header = titles[top]
     if wrong := [name for name in COLUMNS if header.count(name) != 1]:
-        return [], [*problems, f"{path}: needs one column each of {', '.join(wrong)}"]
+        return [], [f"{path}: needs one column each of {', '.join(wrong)}"]
     shown = {row.id: dict(zip(TEXTS, forms.texts(row), strict=True)) for row in pack.rows}
     ratings: dict[str, Rating | None] = {}
-    for number, row in enumerate(sheet.rows[top + 1 :], top + 2):
+    for number, row in enumerate(rows[top + 1 :], top + 2):
         if any(cell.strip() for cell in row):
             # A row may end before its empty cells.
             cells = dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
@@ -196,27 +184,27 @@ def _same_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def read_sheet(path: Path, expected: Collection[str]) -> Sheet:
-    """The cells of a form as text: no more rows and columns than a form of ``expected`` sentences may come to have.
-    Their texts tell the encoding of a CSV file.
+def read_sheet(path: Path, sentences: int) -> list[list[str]]:
+    """The cells of a form as text, titles above the header too: no more rows and columns than a form of so many
+    ``sentences`` may come to have.
 
     Raises :class:`InputError` for a file that is neither a spreadsheet nor CSV, or larger than a form.
     """
     files.regular(path, LARGEST)
-    rows = 1000 + 2 * len(expected)  # an empty cell far below the others would else be a million rows
-    return _read_xlsx(path, rows) if path.suffix.lower() == ".xlsx" else Sheet(_read_csv(path, rows, expected))
+    rows = 1000 + 2 * sentences  # an empty cell far below the others would else be a million rows
+    return _read_xlsx(path, rows) if path.suffix.lower() == ".xlsx" else _read_csv(path, rows)
 
 
-def _read_xlsx(path: Path, rows: int) -> Sheet:
+def _read_xlsx(path: Path, rows: int) -> list[list[str]]:
     with files.readable(path, "spreadsheet", _NO_FORM):
         book = load_workbook(_unpacked(path), read_only=True, data_only=True, keep_links=False)
         # Apple Numbers calls the sheet Ratings "Ratings - Table 1".
-        sheets = {sheet.title.partition(" - ")[0]: _cells(sheet, rows) for sheet in book.worksheets}
-        about = {row[0]: row[1] for row in sheets.get(forms.ABOUT, ()) if len(row) > 1}
-        ratings = sheets.get(SHEET) or _cells(book.worksheets[0], rows)
+        ratings = _cells(
+            next((one for one in book.worksheets if one.title.startswith(SHEET)), book.worksheets[0]), rows
+        )
         if not ratings:
             raise InputError(path, "its sheet of ratings is empty", "Ask the annotator for the filled form.")
-        return Sheet(ratings, about.get("Annotator") or None)
+        return ratings
 
 
 def _unpacked(path: Path) -> io.BytesIO:
@@ -251,8 +239,12 @@ def _text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).replace("x005F_", "")
 
 
-def _read_csv(path: Path, rows: int, expected: Collection[str]) -> list[list[str]]:
-    text = _decoded(path, expected)
+def _read_csv(path: Path, rows: int) -> list[list[str]]:
+    content = path.read_bytes()
+    try:
+        text = content.decode(_ENCODINGS.get(content[:2], "utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InputError(path, "is not UTF-8, so its texts cannot be compared", _NO_FORM) from None
     if text.startswith("sep="):  # Excel's own first line
         text = text.partition("\n")[2]
     header = _SEPARATOR.search(text)
@@ -264,15 +256,6 @@ def _read_csv(path: Path, rows: int, expected: Collection[str]) -> list[list[str
     except csv.Error as error:
         place, remedy = f"{path}:{reader.line_num}", f"Close all quotation marks. {_NO_FORM}"
         raise InputError(place, f"is not CSV ({error})", remedy) from None
-
-
-def _decoded(path: Path, expected: Collection[str]) -> str:
-    content = path.read_bytes()
-    for mark, encoding in _MARKS.items():
-        if content.startswith(mark):
-            return content.decode(encoding, errors="replace").removeprefix("\ufeff")
-    texts = [content.decode(encoding, errors="replace") for encoding in _ENCODINGS]
-    return max(texts, key=lambda text: sum(one in text for one in expected))  # the first of equals
 
 
 def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Behind]) -> list[dict[str, Any]]:

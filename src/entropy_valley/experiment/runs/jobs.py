@@ -64,12 +64,12 @@ class Job:
         return name_of(self.rule, self.wildcards)
 
 
-def told_by(running: snapshot.Running | None, record: Any) -> dict[str, Any]:
+def told_by(running: snapshot.Running, record: Any) -> dict[str, Any]:
     """What a dry run of a workflow tells of a job: the fields of :class:`Job` as plain values."""
     outputs, inputs, logs = (list(map(_path, files or ())) for files in (record.output, record.input, record.log))
     name, wildcards, log, text = record.rule_name, dict(record.wildcards), next(iter(logs), ""), ""
     rule = rule_of(name, log)
-    if running and (spec := running.spec_of(rule)):
+    if spec := running.spec_of(rule):
         if f"{running.experiment.results}/logs/{rule}" in log:
             name, text = rule, spec(wildcards) if callable(spec) else spec
         else:
@@ -161,10 +161,10 @@ def of_dry_run(written: bytes, experiment: Experiment | None = None) -> Jobs:
 
 def write(out: Path, records: Iterable[Any]) -> None:
     """Write what a dry run tells of its jobs, with the config of its workflow."""
-    running = snapshot.current()
-    jobs = [told_by(running, record) for record in records]
-    # Not sorted: wildcards stay in the order of their pattern, which names of logs have, too.
-    out.write_text(json.dumps({"config": running.config if running else {}, "jobs": jobs}), encoding="utf-8")
+    if running := snapshot.current():
+        content = {"config": running.config, "jobs": [told_by(running, record) for record in records]}
+        # Not sorted: wildcards stay in the order of their pattern, which names of logs have, too.
+        out.write_text(json.dumps(content), encoding="utf-8")
 
 
 # --- Finished jobs, by their benchmarks.

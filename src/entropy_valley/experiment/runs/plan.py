@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from entropy_valley import machine
 from entropy_valley.errors import listed
 from entropy_valley.experiment.checking import subject
-from entropy_valley.experiment.config import Experiment, params
-from entropy_valley.experiment.config.matrix import Cell
+from entropy_valley.experiment.config import params
 from entropy_valley.experiment.runs.audit import Audit
 from entropy_valley.experiment.runs.downloads import downloads, downloads_line, missing
 from entropy_valley.experiment.runs.jobs import Job, finished
@@ -29,16 +28,14 @@ from entropy_valley.training.settings import SAVED
 GPU_TRAINING, GPU_DECODER, GPU_COMET = 5.3e13, 9.1e12, GPU * 44 / 148
 # Operations a second of the demo's small models on two cores of a CPU, where no job of a kind has finished.
 CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "diagnose": 8.0e10}
-CPU |= {"generate": 5.0e9, "latency": 4.6e9, "score": 1.1e10}
-# Seconds of a job that runs no model; on a GPU's machine there may be tens of millions of pairs, and large downloads.
-SHORT, LONG = 1.5, dict.fromkeys(("corpus", "fetch_backbone", "fetch_comet", "fetch_dataset"), 600.0)
+CPU |= {"generate": 5.0e9, "score": 1.1e10}
+# Seconds of a job whose work is not counted; on a GPU's machine there may be tens of millions of pairs, and large
+# downloads, and `latency` times an 8B model.
+SHORT, LONG = 1.5, dict.fromkeys(("corpus", "fetch_backbone", "fetch_comet", "fetch_dataset"), 600.0) | {"latency": 130}
 START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; bytes a second of weights that are loaded
 PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
-# Where the speed of a job is from; of a job that runs no model on a GPU it is the usual one.
-FINISHED, ASSUMED, AS_USUAL = "finished", "assumed", "usual"
 GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
-SHARED = ("translate", "score")  # rules whose jobs of a set share an allocation on a cluster
 
 
 def cores(rule: str, processes: int) -> int:
@@ -50,25 +47,18 @@ def cores(rule: str, processes: int) -> int:
 
 
 class Plan:
-    """What the jobs ``left`` will take, in the order in which they run. ``new`` has the cells of sets that are computed
-    (:meth:`.Audit.new_cells`); where it does not name a set, all are."""
+    """What the jobs ``left`` will take, in the order in which they run; of sets only the cells that are ``new``."""
 
-    def __init__(
-        self, experiment: Experiment, left: Sequence[Job] = (), new: Mapping[Job, Sequence[Cell]] = {}
-    ) -> None:
-        self.experiment, self.left = experiment, list(left)
+    def __init__(self, audit: Audit, left: Sequence[Job]) -> None:
+        self.experiment = experiment = audit.experiment
+        self.left, self.new = left, {job: audit.new_cells(job) for job in left if job.cells}
         self.gpus, self._model = gpus(experiment.device, experiment.training.processes), Work(experiment)
-        self.new, self.done = new, finished(experiment)
-        work = self._model.of([*self.done, *left], new)
+        self.done = finished(experiment)
+        work = self._model.of([*self.done, *left], self.new)
         self._work = {job: work[job] / max(1, self.held(job)) for job in work}
         self.finished: Counter[str] = Counter()  # jobs by kind
         self.speeds = self._measured()
-        self.seconds = {job: self._start(job) + self._work[job] / self.speed(job)[0] for job in self.left}
-
-    @classmethod
-    def of(cls, audit: Audit, left: Sequence[Job]) -> Plan:
-        """Of jobs that Snakemake has chosen; of sets only what is new."""
-        return cls(audit.experiment, left, {job: audit.new_cells(job) for job in left if job.cells})
+        self.seconds = {job: self._start(job) + self._work[job] / self.speed(job) for job in self.left}
 
     def held(self, job: Job) -> int:
         """The GPUs of a job."""
@@ -79,12 +69,6 @@ class Plan:
         """The jobs that a cluster runs: their rules have a benchmark."""
         return [job for job in self.left if job.benchmark]
 
-    def allocations(self, jobs: Iterable[Job]) -> int:
-        """How many allocations such jobs have: a set is translated and scored in one."""
-        jobs = list(jobs)
-        sets = Counter(str(job.wildcards) for job in jobs if job.rule in SHARED)
-        return len(jobs) - sum(count - 1 for count in sets.values())
-
     def gpu_hours(self, jobs: Iterable[Job]) -> float:
         """GPU-hours that jobs use."""
         return sum(self.seconds[job] * self.held(job) for job in jobs) / 3600
@@ -94,12 +78,10 @@ class Plan:
         speeds = {job: self._assumed(kind_of(job), training, decoder) for job in self.left}
         return sum((self._start(job) + self._work[job] / speeds[job]) * self.held(job) for job in self.left) / 3600
 
-    def speed(self, job: Job) -> tuple[float, str]:
-        """Work a second of a job, and where that is from."""
+    def speed(self, job: Job) -> float:
+        """Work a second of a job, measured where one of its kind has finished."""
         kind = kind_of(job)
-        if kind in self.speeds:
-            return self.speeds[kind], FINISHED
-        return self._assumed(kind), ASSUMED if self.held(job) and kind in CPU else AS_USUAL
+        return self.speeds.get(kind) or self._assumed(kind)
 
     def _assumed(self, kind: str, training: float = GPU, decoder: float = GPU) -> float:
         """Work a second of a kind of jobs of which nothing was measured."""
@@ -208,14 +190,14 @@ def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     cpu_hours = sum(plan.seconds[job] * cores(job.rule, processes) for job in plan.allocated) / 3600
     least = max(3600 * used / GPUS, *(plan.seconds[job] for job in on_gpu))
     yield (
-        f"Cluster:   {counted(plan.allocations(plan.allocated), 'allocation')}, {plan.allocations(on_gpu)} with GPUs; "
+        f"Cluster:   {counted(len(plan.allocated), 'job')}, {len(on_gpu)} with GPUs; "
         f"{hours(used)} GPU-hours, {hours(cpu_hours)} CPU-hours; on {GPUS} GPUs at least {duration(least)}"
     )
     published = {"by the paper's total of 420": plan.published()}
     if any(job.rule == "train" for job in on_gpu):
         published["by its authors' 6 for a training"] = plan.published(training=GPU_TRAINING)
     published["by its 1.7 s for a sentence"] = plan.published(decoder=GPU_DECODER)
-    if any(plan.speed(job)[1] == ASSUMED for job in on_gpu):
+    if any(kind_of(job) not in plan.finished for job in on_gpu):
         low, high = min(published.values()), max(published.values())
         sources = ", ".join(f"{hours(number)} {source}" for source, number in published.items())
         yield f"Range:     {hours(low)} to {hours(high)} GPU-hours on H20: {sources}"
@@ -223,14 +205,10 @@ def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
 
 def speeds(plan: Plan) -> str:
     """Where the times of rules are from."""
-    rules: dict[str, dict[str, None]] = {}
-    for job in plan.left:
-        source, count = plan.speed(job)[1], plan.finished[kind_of(job)]
-        rules.setdefault(source, {})[f"{job.rule} ({count})" if source == FINISHED else job.rule] = None
-    measured = {FINISHED: "from finished jobs here", ASSUMED: "from the paper's 420 GPU-hours on H20"}
-    texts = [f"of {', '.join(rules[source])} {text}" for source, text in measured.items() if source in rules]
-    usual = "as usual" if plan.gpus else "as on two quiet cores"
-    return "; ".join([*texts, *[f"of {'the others' if texts else 'all'} {usual}"] * (AS_USUAL in rules)])
+    counts = {job.rule: plan.finished[kind_of(job)] for job in plan.left}
+    measured = ", ".join(f"{rule} ({count})" for rule, count in counts.items() if count)
+    usual = "from the paper's 420 GPU-hours on H20, or as usual" if plan.gpus else "as on two quiet cores"
+    return f"of {measured} from finished jobs here; of the others {usual}" if measured else f"of all {usual}"
 
 
 def reasons(texts: Iterable[str], most: int = 4) -> str:

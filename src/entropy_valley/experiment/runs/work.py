@@ -83,7 +83,7 @@ class Work:
         runs no model. ``new`` has the cells of a set that are computed; else it is all."""
         self._counted.clear()
         self._new = new
-        kinds = {"pretrain", "train", "translate", "generate", "diagnose", "latency", "score"}
+        kinds = {"pretrain", "train", "translate", "generate", "diagnose", "score"}
         counted: dict[Any, float] = {}
         for job in jobs:
             shard = job.wildcards.get("shard")
@@ -145,12 +145,6 @@ class Work:
                 canvases = settings.get("k") or settings.get("beam") or 2 * settings.get("radius", 0) + 1
                 total += text.sentences * canvases * self._filling(cell, spec, text)
         return total
-
-    def _latency(self, job: Job, spec: dict[str, Any]) -> float:
-        (cell,), rounds = job.cells, 2 * (spec["repeats"] + 1)  # alone, and batched
-        text, probes = self.text(cell.run.direction, cell.testset), self.probes(cell.method, spec["settings"])
-        probing = self._probing(cell.run.backbone, spec, text, probes)
-        return rounds * spec["sentences"] * (self._filling(cell, spec, text) + probing)
 
     def _diagnose(self, job: Job, spec: dict[str, Any]) -> float:
         total = 0.0
