@@ -34,9 +34,7 @@ def test_the_notebook_runs_up_to_the_cells_for_a_gpu(monkeypatch, capsys):
     assert len(cells) == 5 and [cell["metadata"] for cell in cells[3:]] == [{"tags": ["gpu"]}] * 2 and "%pip" in install
     names = {}
     exec(tiny, names)
-    assert capsys.readouterr().out.startswith(
-        "Translation('Maria muss meine Tasche reinigen.', canvas=7, entropies={5: "
-    )
+    assert capsys.readouterr().out.startswith("Translation('Wir gehen nach Hause.', canvas=")
     for code in on_gpu:
         exec(code.replace('**released("en-zh"), device="cuda", dtype="bfloat16"', '**tiny("en-zh")'), names)
     assert capsys.readouterr().out.count("Translation(") == 2

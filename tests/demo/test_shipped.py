@@ -7,6 +7,7 @@ import functools
 import itertools
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from entropy_valley.experiment.demo import grammar, pretraining
 from entropy_valley.experiment.demo.grammar import SOURCES
 from entropy_valley.model import checkpoint
 from entropy_valley.model.load import stock_model
-from entropy_valley.shipped import GRAMMAR, HUMAN
+from entropy_valley.shipped import GRAMMAR, HUMAN, newcomer_sentences
 
 CONFIGS = {GRAMMAR: "config/findings.yaml", HUMAN: HUMAN.config}
 SENTENCES = {
@@ -44,8 +45,11 @@ def experiment(model):
 
 def test_its_settings_are_those_of_the_config(model, experiment):
     """If not, `make ship`."""
-    made = checkpoint.read_origin(model.checkpoint)
-    assert made["spec"] == json.loads(params.pretraining(experiment, "llada-tiny", 1))
+    made, spec = (
+        checkpoint.read_origin(model.checkpoint)["spec"],
+        json.loads(params.pretraining(experiment, "llada-tiny", 1)),
+    )
+    assert {**made, "made_from": spec["made_from"]} == spec
     for direction, ratios in model.ratios.items():
         assert ratios == methods.method_settings(experiment, "ev", direction)["ratios"]
 
@@ -82,6 +86,16 @@ def test_the_first_losses_of_its_pretraining_come_out_again(model, experiment, t
     assert job.data == made["data"]
     losses, apart = model.origin["first_losses"], 2e-3 if made["spec"]["pretraining"].get("precision") else 1e-4
     assert pretraining.first_losses(job, len(losses)) == pytest.approx(losses, rel=apart)
+
+
+def test_the_page_has_its_translations_as_they_come():
+    """If not, `python .ci/ship.py llada-tiny-human page docs/translate.md`."""
+    table = re.findall(r"^\| (.+) \| (.+) \| (.+) \|$", Path("docs/translate.md").read_text(encoding="utf-8"), re.M)
+    sources, *columns = zip(*table[1:][:TESTED], strict=True)
+    assert table[0] == ("English", "German", "Chinese") and [*sources] == newcomer_sentences("en")[:TESTED]
+    for direction, expected in zip(("en-de", "en-zh"), columns, strict=True):
+        translations = Translator.load(**tiny(direction)).translate(sources)
+        assert [one.text for one in translations] == [*expected]
 
 
 @pytest.mark.parametrize("direction", SENTENCES)

@@ -92,7 +92,7 @@ def test_the_workflow_runs_and_plans(tmp_path, version):
 LIBRARY = """
 from entropy_valley import Translator, tiny
 
-translation = Translator.load(**tiny("en-de")).translate(["Maria must clean my bag."])[0]
+translation = Translator.load(**tiny("en-de")).translate(["We are going home."])[0]
 print(translation.text, translation.canvas, sorted(translation.entropies))
 """
 
@@ -111,9 +111,9 @@ def test_the_library_installs_beside_others_and_translates(tmp_path, pins):
         done = subprocess.run(list(map(str, command)), input=text, check=False, **options)
         return done.stdout + done.stderr
 
-    assert printed(bins / "python", "-c", LIBRARY).endswith("Maria muss meine Tasche reinigen. 7 [5, 7, 8, 9]\n")
+    assert printed(bins / "python", "-c", LIBRARY).endswith("Wir gehen nach Hause. 6 [5, 6, 7, 8, 9]\n")
     command = bins / "entropy-valley"
-    assert printed(command, "translate", "--tiny", "en-de", text="Maria must clean my bag.\n").startswith("Maria muss ")
+    assert printed(command, "translate", "--tiny", "en-de", text="We are going home.\n").startswith("Wir gehen ")
     told = printed(command, "check", "--installation")
     assert re.search(r"^ok +torch ", told, re.MULTILINE), told
     assert "pip install '.[workflow]'" in printed(command, "plan")
