@@ -167,13 +167,16 @@ def test_the_form_of_another_pack(made, filled, tmp_path):
     assert f"is no row of pack {made[0].code}" in problems(tmp_path / "en-zh.A.csv", made)
 
 
-def test_files_of_nobody_and_of_two(made, form, sheet):
+def test_files_of_nobody_of_two_and_under_another_name(made, form, sheet):
     path = sheet()
     nobody = path.with_name("en-zh.Zoe.xlsx")
     nobody.write_bytes(path.read_bytes())
-    found = problems([form, path, nobody], made)
+    renamed = path.with_name("en-zh.B.xlsx")
+    renamed.write_bytes(path.read_bytes())
+    found = problems([form, path, nobody, renamed], made)
     assert "en-zh.A.xlsx: is a second form of A, beside en-zh.A.csv" in found
     assert "en-zh.Zoe.xlsx: is named after no annotator; there are A, B" in found
+    assert "en-zh.B.xlsx: is the form of A, by its sheet Pack" in found
 
 
 @given(seed=st.integers(0, 1000), flips=st.integers(0, 1000))

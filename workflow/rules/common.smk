@@ -15,7 +15,7 @@ from entropy_valley.model import adapters, checkpoint
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.config import params, paths, schema
 from entropy_valley.experiment.human_evaluation.pack import LANGUAGES
-from entropy_valley.experiment.tables import document, live, pages
+from entropy_valley.experiment.tables import document, live, pages, render
 from entropy_valley.experiment.tables.report import set_files
 from entropy_valley.experiment.runs import jobs, plan, work
 from entropy_valley.results import CARD, DIAGNOSTICS, SCORES, TRANSLATIONS, moved, record_path
@@ -248,7 +248,7 @@ def in_report(path, kind, shown="page"):
         path,
         caption="../report/caption.rst",
         category=kind.capitalize(),
-        subcategory=lambda w: "Of the paper" if f"{kind}/{next(iter(w))}" in document.PAPER else "Ours",
+        subcategory=lambda w: "Of the paper" if f"{kind}/{next(iter(w))}" in render.PAPER else "Ours",
         labels=lambda w: {"name": next(iter(w)), **({"as": shown} if kind == "tables" else {})},
     )
 

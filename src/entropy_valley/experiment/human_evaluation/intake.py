@@ -58,6 +58,15 @@ class Rating:
     notes: str
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """All rows, titles above the header too; ``annotator`` is whom a spreadsheet says that it is for; None if it says
+    nothing."""
+
+    rows: list[list[str]]
+    annotator: str | None = None
+
+
 def write_ratings(
     params: Mapping[str, Any], folder: str, pack_file: str, mapping_file: str, paths: Sequence[str], out: str
 ) -> None:
@@ -117,19 +126,21 @@ def annotator_of(path: Path, pack: Pack) -> str:
     return path.stem.removeprefix(f"{pack.direction}.")
 
 
-def _read_form(path: Path, pack: Pack, rows: Sequence[Sequence[str]]) -> tuple[list[Rating], list[str]]:
-    """What is rated in the ``rows`` of a form, in the order of the pack; and its problems. Cells have the names of
-    spreadsheet programs: ``A.csv:F12``."""
+def _read_form(path: Path, pack: Pack, sheet: Sheet) -> tuple[list[Rating], list[str]]:
+    """What is rated in a form, in the order of the pack; and its problems. Cells have the names of spreadsheet
+    programs: ``A.csv:F12``."""
     annotator, problems = annotator_of(path, pack), []
-    titles = [[_plain(name) for name in row] for row in rows]
+    if sheet.annotator not in (None, annotator):
+        problems.append(f"{path}: is the form of {brief(sheet.annotator)}, by its sheet {forms.ABOUT}")
+    titles = [[_plain(name) for name in row] for row in sheet.rows]
     # Apple Numbers puts the name of a table above its header.
     top = next((place for place, row in enumerate(titles) if COLUMNS[0] in row), 0)
     header = titles[top]
     if wrong := [name for name in COLUMNS if header.count(name) != 1]:
-        return [], [f"{path}: needs one column each of {', '.join(wrong)}"]
+        return [], [*problems, f"{path}: needs one column each of {', '.join(wrong)}"]
     shown = {row.id: dict(zip(TEXTS, forms.texts(row), strict=True)) for row in pack.rows}
     ratings: dict[str, Rating | None] = {}
-    for number, row in enumerate(rows[top + 1 :], top + 2):
+    for number, row in enumerate(sheet.rows[top + 1 :], top + 2):
         if any(cell.strip() for cell in row):
             # A row may end before its empty cells.
             cells = dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
@@ -184,27 +195,26 @@ def _same_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def read_sheet(path: Path, sentences: int) -> list[list[str]]:
-    """The cells of a form as text, titles above the header too: no more rows and columns than a form of so many
-    ``sentences`` may come to have.
+def read_sheet(path: Path, sentences: int) -> Sheet:
+    """The cells of a form as text: no more rows and columns than a form of so many ``sentences`` may come to have.
 
     Raises :class:`InputError` for a file that is neither a spreadsheet nor CSV, or larger than a form.
     """
     files.regular(path, LARGEST)
     rows = 1000 + 2 * sentences  # an empty cell far below the others would else be a million rows
-    return _read_xlsx(path, rows) if path.suffix.lower() == ".xlsx" else _read_csv(path, rows)
+    return _read_xlsx(path, rows) if path.suffix.lower() == ".xlsx" else Sheet(_read_csv(path, rows))
 
 
-def _read_xlsx(path: Path, rows: int) -> list[list[str]]:
+def _read_xlsx(path: Path, rows: int) -> Sheet:
     with files.readable(path, "spreadsheet", _NO_FORM):
         book = load_workbook(_unpacked(path), read_only=True, data_only=True, keep_links=False)
         # Apple Numbers calls the sheet Ratings "Ratings - Table 1".
-        ratings = _cells(
-            next((one for one in book.worksheets if one.title.startswith(SHEET)), book.worksheets[0]), rows
-        )
+        sheets = {sheet.title.partition(" - ")[0]: _cells(sheet, rows) for sheet in book.worksheets}
+        about = {row[0]: row[1] for row in sheets.get(forms.ABOUT, ()) if len(row) > 1}
+        ratings = sheets.get(SHEET) or _cells(book.worksheets[0], rows)
         if not ratings:
             raise InputError(path, "its sheet of ratings is empty", "Ask the annotator for the filled form.")
-        return ratings
+        return Sheet(ratings, about.get("Annotator") or None)
 
 
 def _unpacked(path: Path) -> io.BytesIO:
