@@ -18,7 +18,7 @@ from entropy_valley.experiment.stats.significance import LEVELS, bootstrap_means
 FOLDER = RESULTS / "lead_by_ratio"
 SENTENCE = ["direction", "testset", "id"]
 BOUNDS = [-np.inf, -3, -1, 0, 2, np.inf]  # in slots, above the first and up to the second
-GROUPS = ["3 or more too short", "1 or 2 too short", "right", "1 or 2 too long", "3 or more too long"]
+GROUPS = ["3_or_more_too_short", "1_or_2_too_short", "right", "1_or_2_too_long", "3_or_more_too_long"]
 
 
 def leads(sentences: pd.DataFrame) -> pd.DataFrame:
@@ -43,7 +43,7 @@ def table(of_sentences: pd.DataFrame) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    sentences, _ = load_results("results/human", columns=["length"], sets=["human"])
+    sentences, _ = load_results("results/human", columns=["length"], sets=["matrix"])
     FOLDER.mkdir(parents=True, exist_ok=True)
     table(leads(sentences)).to_csv(FOLDER / "lead_by_ratio.csv", index=False, float_format="%.10g")
     origin = {"commit": commit(), "command": "python docs/lead_by_ratio.py", "machine": machine.description()}
