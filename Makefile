@@ -61,9 +61,9 @@ demo-authors: install
 	entropy-valley show results/demo-authors/tables/main.csv
 
 # The numbers of README and docs, on two cores: from three pre-trainings, about one and a half hours, from three others,
-# about one, from that of the package, a quarter, and from Tatoeba, which is downloaded, about one; from the package's tiny model and its sentences (config/human.yaml), a
-# half. What they say is then
-# written into the pages: read the changes, and the claims beside them.
+# about one, from that of the package, a quarter, from Tatoeba, which is downloaded, about one, and from the human
+# sentences of config/human.yaml, half an hour. What they say is then written into the pages: read the changes, and the
+# claims beside them.
 findings: install
 	snakemake --workflow-profile demo -- results/demo/tables/main.csv
 	snakemake --workflow-profile demo --configfile config/findings.yaml

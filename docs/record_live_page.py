@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-DIRECTION, SENTENCE = "en-de", "Good morning, did you sleep well?"
+DIRECTION, SENTENCE = "en-de", "We are going home."
 FIRST, STEP, LAST = 2000, 600, 4000  # milliseconds of the first picture, of each step, of the last
 # The explanations are for those who use the page.
 STYLE = """
