@@ -21,7 +21,7 @@ ADAPTER = "adapter-"  # and the direction: the name of an adapter's folder
 
 @dataclass(frozen=True, eq=False)
 class Shipped:
-    """A tiny model of this package; ``config`` is the file that it is trained by, ``ratios`` are EV's there."""
+    """A tiny model of this package; ``config`` is the file by which it is fine-tuned, ``ratios`` are EV's there."""
 
     name: str
     config: str
