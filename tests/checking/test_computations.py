@@ -176,7 +176,3 @@ def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "CGROUP", tmp_path)
     monkeypatch.setattr(machine, "OF_PROCESS", tmp_path / "cgroup")
     assert machine.memory() == 2_000_000
-    (tmp_path / "cgroup").write_text("4:memory:/old\n2:cpu:/job\n")
-    (tmp_path / "memory" / "old").mkdir(parents=True)
-    (tmp_path / "memory" / "old" / "memory.limit_in_bytes").write_text("3000000\n")
-    assert machine.memory() == 3_000_000

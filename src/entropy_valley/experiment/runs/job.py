@@ -11,6 +11,7 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Any
 from entropy_valley import errors, files, machine
 
 ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch's variable, and its former name
-_held = contextlib.ExitStack()  # the claims on GPUs, until this process ends
+_held: dict[machine.Gpu, socket.socket] = {}  # the claims on GPUs, until this process ends
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,9 @@ def take_gpus(count: int, check: Mapping[str, Any] | None = None) -> None:
     ``check``: the ``subject`` of :mod:`entropy_valley.experiment.checking`, and the ``folder`` of what was checked;
     None: nothing is checked.
     """
-    os.environ.update(_held.enter_context(machine.taken(count, os.environ, _say)))
+    _held.update(machine.claimed(count, os.environ, _say))
+    if _held:
+        os.environ[machine.VISIBLE] = ",".join(gpu.visible for gpu in _held)
     if count and not any(name in os.environ for name in ALLOCATOR):  # passes of many sizes leave fewer gaps
         os.environ[ALLOCATOR[0]] = "expandable_segments:True"
     if check and count:
