@@ -19,14 +19,11 @@ from entropy_valley.experiment.runs import cause_of, downloads, plan
 from entropy_valley.experiment.runs.audit import Audit
 from entropy_valley.experiment.runs.jobs import finished
 from entropy_valley.experiment.runs.plan import Plan
-from entropy_valley.experiment.runs.work import Text, Work, shards
+from entropy_valley.experiment.runs.work import Work, shards
 from entropy_valley.results import Record, read_record, record_path
 
 MAIN, DEMO = ["results/tables/main.csv"], "config/demo.yaml"
-DIRECTIONS = ("en-zh", "zh-en", "en-de")
 NO_STUDIES = {"tables": {"studies": []}}
-TEXTS = {(direction, "grammar"): Text(200, 7, 6) for direction in DIRECTIONS}
-TEXTS |= {(direction, "train"): Text(20000, 7, 6) for direction in DIRECTIONS}
 
 
 @pytest.fixture(autouse=True)
@@ -116,18 +113,18 @@ def denoised(jobs, rule="translate"):
 def test_what_one_set_has_computed_costs_the_next_nothing():
     job = next(job for job in denoised(demo()) if len(job.cells) > 2)
     config, again = job.experiment, dataclasses.replace(job)
-    (whole,) = Work(config, TEXTS).of([job]).values()
-    parts = [Work(config, TEXTS).of([job], {job: [cell]})[job] for cell in job.cells]
+    (whole,) = Work(config).of([job]).values()
+    parts = [Work(config).of([job], {job: [cell]})[job] for cell in job.cells]
     assert whole == pytest.approx(sum(parts))
-    assert Work(config, TEXTS).of([job, again])[again] == 0
+    assert Work(config).of([job, again])[again] == 0
     unstored = demo_config(store=False)
-    assert Work(unstored, TEXTS).of([job, again])[again] == pytest.approx(whole, rel=0.01)
+    assert Work(unstored).of([job, again])[again] == pytest.approx(whole, rel=0.01)
 
 
 def work_under(config, job, spec=params.translation):
     """The work of a job of another config."""
     job = dataclasses.replace(job, experiment=config, spec=params.spec_of(config, spec, job.wildcards))
-    return Work(config, TEXTS).of([job])[job]
+    return Work(config).of([job])[job]
 
 
 def test_padding_is_work_of_a_training():
@@ -210,8 +207,8 @@ def test_of_a_changed_set_only_the_cells_that_change_cost_anything():
 def test_a_given_comet_counts_as_comet_22():
     own = demo_config(scoring={"comet": {"checkpoint": "model.ckpt", "training": None}})
     jobs = denoised(demo(), "score")
-    work = sum(Work(demo().experiment, TEXTS).of(jobs).values())
-    assert sum(Work(own, TEXTS).of(jobs).values()) > 500 * work
+    work = sum(Work(demo().experiment).of(jobs).values())
+    assert sum(Work(own).of(jobs).values()) > 500 * work
 
 
 def test_a_folder_that_does_not_exist_yet_counts_as_large_as_llada():
@@ -272,13 +269,6 @@ def test_the_cause_is_the_exception_also_after_a_long_traceback_and_before_the_w
     killed = "slurmstepd: error: Detected 1 oom_kill event in StepId=14.0. Some of the step tasks have been OOM Killed."
     files.write_text("train.log", "\n".join(["step 1", killed, wrapper, ""]))
     assert cause_of(Path("train.log")) == killed
-
-
-def test_a_prompt_that_is_not_computed_in_every_pass_is_less_work():
-    settings = [{"decoding": {"prompt_cache": {"refresh": refresh}}} for refresh in (1, 4, "never")]
-    settings.append({"backbones": {"llada-tiny": {"attention": "prefix"}}})
-    exact, some, never, prefix = (work_under(demo_config(**over), denoised(demo())[0]) for over in settings)
-    assert exact > some > never == prefix > 0.1 * exact
 
 
 def test_shards_share_the_work_of_their_set():

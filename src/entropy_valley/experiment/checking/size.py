@@ -81,7 +81,7 @@ class Size:
         last = tokens * keys + rows * (self.layer - keys)
         return 2.0 * (tokens * (self.layers - 1) * self.layer + last + rows * self.width * self.vocabulary)
 
-    def step_work(self, tokens: float, predicted: float, recomputed: bool) -> float:
+    def step_work(self, tokens: float, predicted: float) -> float:
         """The same of a training step: the frozen weights take part in the forward pass and in the gradient of its
-        input; with activation checkpointing twice in the former."""
-        return (3 if recomputed else 2) * self.pass_work(tokens, predicted)
+        input. With activation checkpointing it is half as much again."""
+        return 2 * self.pass_work(tokens, predicted)

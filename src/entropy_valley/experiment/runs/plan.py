@@ -27,13 +27,13 @@ from entropy_valley.training.settings import SAVED
 # which an H20 has 44 TFLOP/s, and 148 in bfloat16.
 GPU_TRAINING, GPU_DECODER, GPU_COMET = 5.3e13, 9.1e12, GPU * 44 / 148
 # Operations a second of the demo's small models on two cores of a CPU, where no job of a kind has finished.
-CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "diagnose": 8.0e10}
-CPU |= {"generate": 5.0e9, "score": 1.1e10}
+CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "score": 1.1e10}
 # Seconds of a job whose work is not counted; on a GPU's machine there may be tens of millions of pairs, and large
-# downloads, and `latency` times an 8B model.
-SHORT, LONG = 1.5, dict.fromkeys(("corpus", "fetch_backbone", "fetch_comet", "fetch_dataset"), 600.0) | {"latency": 130}
-START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; bytes a second of weights that are loaded
-PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
+# downloads, and models are of 8B.
+SHORT, LONG = 1.5, dict.fromkeys(("corpus", "fetch_backbone", "fetch_comet", "fetch_dataset"), 600.0)
+LONG |= {"latency": 130, "diagnose": 320, "generate": 270}
+START, LOADED = 5.0, 20.0  # seconds until a model is loaded, a small one or one of 8B on a GPU
+CELL = 1400  # bytes on the disk of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
 GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
 
@@ -105,10 +105,9 @@ class Plan:
 
     def _start(self, job: Job) -> float:
         """Seconds until a model is loaded."""
-        if kind_of(job) not in CPU or job.rule == "score":
-            return START * (job.rule == "score")
-        weights = self._model.size(job.wildcards["backbone"]).weights(self.experiment.decoding.precision)
-        return START + weights / LOADED
+        if kind_of(job) not in CPU:
+            return 0.0
+        return LOADED if self.held(job) else START
 
     @property
     def disk(self) -> dict[str, float]:
@@ -117,14 +116,10 @@ class Plan:
         config = self.experiment
         sizes["downloads"] = sum(one.bytes or 0 for one in downloads(config, self.left))
         for job in self.left:
-            if job.rule == "pretrain":
-                sizes["pre-trained models"] += 4 * self._model.size(job.wildcards["backbone"]).parameters
-            elif job.rule == "train":
+            if job.rule == "train":
                 adapter = self._model.size(job.wildcards["backbone"]).adapter(config.training.lora.rank)
                 sizes["adapters"] += 4 * adapter
                 sizes["checkpoints of a training"] = max(sizes["checkpoints of a training"], 2 * SAVED * adapter)
-            elif job.rule == "corpus":
-                sizes["training pairs"] += PAIR * self._model.text(job.wildcards["direction"], "train").sentences
             elif job.rule in ("translate", "merge"):
                 for cell in self.new.get(job, job.cells):
                     sizes["cells"] += CELL * params.sentences(config, cell.run.direction, cell.testset)
