@@ -31,8 +31,6 @@ def add(commands: Any) -> None:
     option("--installation", nargs="?", const="", metavar="BUILD", help="look at torch's build and the driver alone")
     thorough = "also: bits in batches, bfloat16 beside float32, COMET, speed, and a training that is killed"
     option("--thorough", action="store_true", help=thorough)
-    out = "of the table that --thorough writes; default: results/check.md"
-    option("--out", type=Path, default=Path("results/check.md"), metavar="FILE", help=out)
 
     says = "say what is left to run of a config, why, and what it will take, as snakemake --dry-run does"
     option = _command(commands, "plan", _plan, says, configfile=True).add_argument
@@ -184,8 +182,6 @@ def _check(arguments: argparse.Namespace) -> None:
     for name in ("device", "processes"):
         whole[name] = getattr(arguments, name) or whole[name]
     lines = checks.report(checking.everything(subject.Subject(**whole), arguments.thorough))
-    if arguments.thorough:
-        checks.write_table(lines, whole["device"], arguments.out)
     checks.require_passed(lines)
 
 
