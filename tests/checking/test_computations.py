@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
-import os
 import re
 import time
 
@@ -20,7 +19,6 @@ from entropy_valley.experiment.checking.size import Size
 from entropy_valley.experiment.checking.subject import Subject
 from entropy_valley.experiment.config import load_files
 from entropy_valley.experiment.demo.settings import stock_config
-from entropy_valley.model.load import load_backbone
 from entropy_valley.training import sft
 
 SMALLEST = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
@@ -146,16 +144,6 @@ def test_a_training_that_hangs_or_fails_is_a_line(tmp_path, monkeypatch):
     assert (line.state, line.text) == ("failed", "1 GPUs for 4 processes: lower `training.processes`")
 
 
-@pytest.mark.parametrize("family", ["llada", "dream", "diffullama"])
-def test_the_checkpoint_of_a_training_is_one_of_its_family(family, tmp_path):
-    shape = stock_config(vocabulary=1200, width=32, ffn=64, layers=2, heads=4, kv_heads=2)
-    described = {"family": family, "folder": os.devnull, "arguments": shape}
-    computations._write_checkpoint(described, Subject(), tmp_path / "checkpoint")
-    loaded = load_backbone(tmp_path / "checkpoint", family)
-    expected = computations.random_backbone(described, Subject(), vocab_size=1136).model.state_dict()
-    assert all(torch.equal(weight, expected[name]) for name, weight in loaded.model.state_dict().items())
-
-
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_all_of_the_thorough_check_passes(smallest):
@@ -163,9 +151,9 @@ def test_all_of_the_thorough_check_passes(smallest):
     one = {"backbones": {"llada-tiny": smallest["backbones"]["llada-tiny"]}}
     lines = {line.name: line for line in checking.everything(Subject(**smallest | one), thorough=True)}
     assert {line.state for line in lines.values()} == {"ok", "skipped"}, lines
-    kinds = ("memory", "decoding", "bfloat16", "batches", "speed", "resuming")
+    kinds = ("memory", "decoding", "bfloat16", "batches", "speed")
     assert {f"{kind} llada-tiny" for kind in kinds} <= {name for name, line in lines.items() if line.state == "ok"}
-    assert lines["resuming llada-tiny"].text.endswith("resumed: the same adapter")
+    assert lines["resuming"].text.endswith("resumed: the same adapter")
 
 
 def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):
