@@ -153,14 +153,13 @@ def test_one_finished_job_says_how_fast_the_others_of_its_rule_are():
 def test_finished_jobs_are_known_by_names_that_have_dots():
     backbone, run = {"variant_of": "llada-tiny", "label": "tiny"}, "en-zh.tiny-1.5.seed1"
     names = [f"train/{run}", f"translate/{run}.matrix", f"score/{run}.grammar.ev-med-T32", f"shard/{run}.matrix.0of2"]
-    names.append(f"latency/{run}.grammar.ratio_0.80.med.T32")
     for name in [*names, "train/en-zh.gone.seed1", f"translate/{run}.gone"]:
         benchmark(name, 1)
     config = config_of({"backbones": {"tiny-1.5": backbone}, "matrix": {"backbones": ["llada-tiny", "tiny-1.5"]}}, DEMO)
     jobs = finished(load_merged(config))
-    assert [job.rule for job in jobs] == ["latency", "score", "shard", "train", "translate"]
+    assert [job.rule for job in jobs] == ["score", "shard", "train", "translate"]
     assert {job.wildcards["backbone"] for job in jobs} == {"tiny-1.5"}
-    assert next(iter(jobs)).cells[0].method == "ratio_0.80"
+    assert next(iter(jobs)).cells[0].method == "ev"
 
 
 def test_a_job_holds_the_gpus_of_its_rule():

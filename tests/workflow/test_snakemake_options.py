@@ -135,7 +135,7 @@ def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, prefix, monkeypatch
     monkeypatch.chdir(tmp_path)
     audit = Audit(listed(None, snakefile="outer.smk"))
     assert f"{audit.jobs.root}/" == root and {one.state for one in audit.cells()} == {MISSING}
-    assert [job.rule for job in audit.jobs.all if not job.spec] == ["mine", "train (not of this workflow)"]
+    assert [job.rule for job in audit.jobs.all if not job.spec] == ["mine", "train"]
 
 
 def test_a_rule_of_the_users_loads_no_model_twice(fresh):

@@ -6,7 +6,8 @@ headers behind its set, as tables read them, and why a job has failed by its log
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,31 +73,49 @@ class Audit:
         states: dict[Cell, CellState] = {}
         sound: set[Path] = set()
         for home in self.sets.all:
-            jobs = self.jobs.behind(filter(None, [self.jobs.by_output.get(home.scores(self.jobs.root))]))
-            for testset in home.testsets:
-                own = [one for one in jobs if one.wildcards.get("testset", testset) == testset]
-                planned = [reason for one in own for reason in self.reasons[one]]
-                cells = [cell for cell in home.cells if cell.testset == testset]
-                try:
-                    states |= self._states(home, cells, planned)
-                    if any(states[cell].state == DONE for cell in cells):
-                        require_sound(Path(home.scores(self.jobs.root)), self.jobs.root, sound)
-                except InputError as error:  # a damaged header, or scores that print a wrong number
-                    broken = [Reason("score", STALE, f"{error.place}: {error.problem}")]
-                    for cell in cells:
-                        if cell not in states or states[cell].state == DONE:
-                            states[cell] = CellState(cell, STALE, broken)
+            try:
+                states |= self._of_set(home)
+                if any(states[cell].state == DONE for cell in home.cells):
+                    require_sound(Path(home.scores(self.jobs.root)), self.jobs.root, sound)
+            except InputError as error:  # a damaged header, or scores that print a wrong number
+                broken = [Reason("score", STALE, f"{error.place}: {error.problem}")]
+                for cell in home.cells:
+                    if cell not in states or states[cell].state == DONE:
+                        states[cell] = CellState(cell, STALE, broken)
         return [states[cell] for cell in self.sets.home]
 
-    def _states(self, home: CellSet, cells: Sequence[Cell], planned: Sequence[Reason]) -> dict[Cell, CellState]:
-        """Of a set's cells of one test set, by their headers; ``planned`` are the reasons of the jobs behind them."""
+    def new_cells(self, job: Job) -> Sequence[Cell]:
+        """Of a set that has to run, the cells that are not done as headers say: all others are in the store."""
+        if "set" not in job.wildcards:
+            return job.cells
+        try:
+            return [cell for cell in job.cells if self._of_set(self.sets.home[cell])[cell].state != DONE]
+        except InputError:  # a damaged header
+            return job.cells
+
+    @functools.cache  # noqa: B019 - an audit lives as long as its process
+    def _of_set(self, home: CellSet) -> dict[Cell, CellState]:
+        """The states of a set's cells, by the jobs that have to run and by headers alone."""
+        jobs = self.jobs.behind(filter(None, [self.jobs.by_output.get(home.scores(self.jobs.root))]))
+        lacking = self._lacking(home)
+        states: dict[Cell, CellState] = {}
+        for testset in home.testsets:
+            own = [one for one in jobs if one.wildcards.get("testset", testset) == testset]
+            planned = [reason for one in own for reason in self.reasons[one]]
+            cells = [cell for cell in home.cells if cell.testset == testset]
+            states |= self._states(home, cells, planned, lacking)
+        return states
+
+    def _states(
+        self, home: CellSet, cells: Sequence[Cell], planned: Sequence[Reason], lacking: Mapping[Cell, Reason]
+    ) -> dict[Cell, CellState]:
+        """Of a set's cells of one test set; ``planned`` are the reasons of the jobs behind them."""
         # What exists is stale if its remake failed or a param changed. Of scores, other translations may only be more.
         changed = [one for one in planned if one.state == STALE and (one.log or one.key not in ("", REMADE))]
         for rule, _, change in changes(self.experiment, self.jobs.root, home, cells[0].testset):
             changed.append(Reason(rule, STALE, told(change), change.key))
         missing = [reason for reason in planned if reason.state == MISSING]
         missing.sort(key=lambda reason: not reason.log)  # a failure first
-        lacking = self._lacking(home)
         states: dict[Cell, CellState] = {}
         for cell in cells:
             reasons = [one for one in dict.fromkeys(changed) if concerns(self.experiment, one.key, cell)]
@@ -121,23 +140,6 @@ class Audit:
                 if system_of(cell) not in systems:
                     lacking.setdefault(cell, Reason(rule, MISSING, text))
         return lacking
-
-    def new_cells(self, job: Job) -> Sequence[Cell]:
-        """Of a set that has to run, the cells that its header does not list or that a change concerns: all others are
-        in the store. A shard has those of its set."""
-        if not job.cells or "set" not in job.wildcards or "newer input" in brief(job.reason):
-            return job.cells
-        try:
-            lacking = self._lacking(self.sets.named(job.cells[0].run, job.wildcards["set"]))
-        except InputError:  # a damaged header
-            return job.cells
-        changed = [reason.key for one in (job, *self.jobs.read_by(job)) if one.cells for reason in self.reasons[one]]
-        keys = [key for key in changed if key not in ("", REMADE)]
-        new = []
-        for cell in job.cells:
-            if cell in lacking or any(concerns(self.experiment, key, cell) for key in keys):
-                new.append(cell)
-        return new
 
 
 def _reasons(job: Job) -> list[Reason]:

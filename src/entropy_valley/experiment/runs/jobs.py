@@ -69,11 +69,10 @@ def told_by(running: snapshot.Running, record: Any) -> dict[str, Any]:
     outputs, inputs, logs = (list(map(_path, files or ())) for files in (record.output, record.input, record.log))
     name, wildcards, log, text = record.rule_name, dict(record.wildcards), next(iter(logs), ""), ""
     rule = rule_of(name, log)
-    if spec := running.spec_of(rule):
-        if f"{running.experiment.results}/logs/{rule}" in log:
-            name, text = rule, spec(wildcards) if callable(spec) else spec
-        else:
-            name += " (not of this workflow)"
+    spec = running.spec_of(rule)
+    # A workflow that has this one as a module may have a rule of the same name.
+    if spec and f"{running.experiment.results}/logs/{rule}" in log:
+        name, text = rule, spec(wildcards) if callable(spec) else spec
     return {
         "rule": name,
         "wildcards": wildcards,
@@ -169,30 +168,32 @@ def write(out: Path, records: Iterable[Any]) -> None:
 
 # --- Finished jobs, by their benchmarks.
 
-_RUN = r"(?P<direction>[^.]+)\.(?P<backbone>.+?)\.seed(?P<seed>\d[^.]*)"  # names may have dots, such as llada-1.5
-_BENCHMARKS: dict[str, Callable[..., str]] = {  # of rules that run a model, with their specs
-    r"(?P<rule>pretrain)/(?P<backbone>.+)\.seed(?P<seed>\d+)": params.pretraining,
-    rf"(?P<rule>train)/{_RUN}": params.training,
-    rf"(?P<rule>diagnose)/{_RUN}": params.diagnostics,
-    rf"(?P<rule>translate)/{_RUN}\.(?P<set>.+)": params.translation,
-    rf"(?P<rule>score)/{_RUN}\.(?P<set>.+)": params.scores,
-    rf"(?P<rule>shard)/{_RUN}\.(?P<set>.+)\.(?P<shard>\d+of\d+)": params.translation,
-    rf"(?P<rule>latency)/{_RUN}\.(?P<testset>[^.]+)\.(?P<method>.+)\.(?P<order>[^.]+)\.T(?P<steps>\d+)": params.latency,
+# Names may have dots, such as llada-1.5.
+_RUN = r"(?P<direction>[^.]+)\.(?P<backbone>.+?)\.seed(?P<seed>\d[^.]*)(\.(?P<set>.+?))?(\.(?P<shard>\d+of\d+))?"
+_PRETRAINED = r"(?P<backbone>.+)\.seed(?P<seed>\d+)"
+_SPECS: dict[str, Callable[..., str]] = {
+    "pretrain": params.pretraining,
+    "train": params.training,
+    "diagnose": params.diagnostics,
+    "translate": params.translation,
+    "shard": params.translation,
+    "score": params.scores,
 }
 
 
 def finished(experiment: Experiment) -> dict[Job, float]:
-    """The seconds of each finished job that has run a model and that the config still has; of a training those of all
-    its attempts, which it keeps itself."""
+    """The seconds of each finished job that has run a model and that the config still has, but for those of `latency`;
+    of a training those of all its attempts, which it keeps itself."""
     jobs: dict[Job, float] = {}
     for name, seconds in finished_seconds(Path(experiment.results, "benchmarks")).items():
-        for pattern, spec in _BENCHMARKS.items():
-            if match := re.fullmatch(pattern, name):
-                wildcards = match.groupdict()
-                rule = wildcards.pop("rule")
-                with contextlib.suppress(InputError, LookupError):  # of an earlier config
-                    job = Job(experiment, rule, wildcards, params.spec_of(experiment, spec, wildcards))
-                    jobs[job] = max(seconds, _trained(job)) if rule == "train" else seconds
+        rule, _, rest = name.partition("/")
+        match = re.fullmatch(_PRETRAINED if rule == "pretrain" else _RUN, rest)
+        if rule not in _SPECS or not match:
+            continue
+        wildcards = {key: value for key, value in match.groupdict().items() if value}
+        with contextlib.suppress(InputError, LookupError):  # of an earlier config
+            job = Job(experiment, rule, wildcards, params.spec_of(experiment, _SPECS[rule], wildcards))
+            jobs[job] = max(seconds, _trained(job)) if rule == "train" else seconds
     return jobs
 
 
