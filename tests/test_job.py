@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import textwrap
@@ -35,12 +34,6 @@ with job_of(snakemake) as job:
 ON_GPU = """
 os.write(terminal, f"{os.environ.get('CUDA_VISIBLE_DEVICES')}\\n".encode())
 while not Path(job.execution["go"]).exists(): time.sleep(0.01)
-"""
-STARTING = """
-child = subprocess.Popen([sys.executable, "-c", "import subprocess; subprocess.run(['sleep', '600'])"])
-while not (children := Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()): time.sleep(0.01)
-os.write(terminal, f"{child.pid} {children[0]}\\n".encode())
-child.wait()
 """
 
 
@@ -114,16 +107,6 @@ def test_any_other_error_has_its_traceback_in_the_log(start, tmp_path):
 def test_only_a_job_that_may_download_asks_the_network(start, tmp_path, monkeypatch, execution, offline):
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     assert log_of(start("print(os.environ.get('HF_HUB_OFFLINE'))", execution=execution), tmp_path) == f"{offline}\n"
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_cancelled_job_leaves_nothing(start, tmp_path, number):
-    process = start(STARTING)
-    children = list(map(int, process.stdout.readline().split()))
-    process.send_signal(number)
-    assert process.wait() == -number
-    for child in children:
-        ended(child)
 
 
 def test_a_job_ends_with_the_process_that_started_it(start, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import importlib.metadata
@@ -19,9 +18,8 @@ import subprocess
 import sys
 import time
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from entropy_valley.errors import InputError
@@ -205,29 +203,6 @@ def run_module(name: str, *arguments: str) -> int:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         preexec_fn=lambda: end_with_parent(signal.SIGKILL, parent),
     ).returncode
-
-
-def end_children_first() -> None:
-    """Let a signal that ends this process end first what it has started."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
-
-
-def _end(number: int, _: FrameType | None) -> None:
-    for process in list(_descendants(os.getpid())):  # listed before the first kill: a killed process has no children
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-
-
-def _descendants(process: int) -> Iterator[int]:
-    """The processes that one has started, and those that they have; none where the system does not say."""
-    for listed in Path(f"/proc/{process}/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # a thread has ended meanwhile
-            for child in map(int, listed.read_text(encoding="utf-8").split()):
-                yield child
-                yield from _descendants(child)
 
 
 # --- SLURM: the time limit of a job, and jobs of an earlier run.

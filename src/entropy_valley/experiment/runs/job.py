@@ -59,13 +59,13 @@ def rule_of(name: str, log: str) -> str:
 def job_of(snakemake: Any) -> Iterator[ScriptJob]:
     """The job of a script, from the object that Snakemake gives it.
 
-    What the process says goes into the log. It ends with the process that started it, and what it has started
-    ends with it. It takes as many GPUs as the rule asks for, see :mod:`entropy_valley.machine`, checked before the
-    first use where ``execution`` has a ``check``. A job whose ``execution`` has no ``confirm`` reads nothing from the
-    network. Bad input ends it with one line and exit status 2. With a resource ``requeue_before`` (seconds), it saves
-    its work and requeues itself before its time limit, see :func:`.machine.nears_its_limit`.
+    What the process says goes into the log. It ends with the process that started it, and what it has started by
+    :func:`.machine.run_module` ends with it. It takes as many GPUs as the rule asks for, see
+    :mod:`entropy_valley.machine`, checked before the first use where ``execution`` has a ``check``. A job whose
+    ``execution`` has no ``confirm`` reads nothing from the network. Bad input ends it with one line and exit status 2.
+    With a resource ``requeue_before`` (seconds), it saves its work and requeues itself before its time limit, see
+    :func:`.machine.nears_its_limit`.
     """
-    machine.end_children_first()
     machine.end_with_parent(signal.SIGTERM, os.getppid())
     with errors.in_one_line():
         if snakemake.log:
