@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from pydantic import ConfigDict, Field
 
 from entropy_valley import files, machine
-from entropy_valley.errors import InputError, listed
+from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.settings import Foreign, JsonObject, misfits
 
 # --- The rows of a set of cells, and its headers.
@@ -295,10 +295,6 @@ def made(
 
 # --- In which keys the params of two jobs, or two configs, differ.
 
-LONGEST = 60  # characters of a value in print
-SHARED = 12  # of them, before the first that differs
-
-
 ABSENT = object()  # the value of a key that one side does not have
 
 
@@ -310,15 +306,9 @@ class Difference(NamedTuple):
     after: Any
 
     def __str__(self) -> str:
-        """``key: before → after``. Where one of the two is long, both begin shortly before they differ."""
-        texts = ["absent" if one is ABSENT else files.canonical(one) for one in (self.before, self.after)]
-        start = 0
-        if max(map(len, texts)) > LONGEST:
-            differ = (at for at, (one, other) in enumerate(zip(*texts, strict=False)) if one != other)
-            start = max(0, next(differ, 0) - SHARED)
-        parts = [text[start:] for text in texts]
-        cut = [part if len(part) <= LONGEST else f"{part[:LONGEST]}…" for part in parts]
-        return f"{self.key}: {' → '.join('…' * (start > 0) + part for part in cut)}"
+        """``key: before → after``, of long values the beginning."""
+        before, after = ("absent" if one is ABSENT else brief(files.canonical(one)) for one in self[1:])
+        return f"{self.key}: {before} → {after}"
 
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]:
