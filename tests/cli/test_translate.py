@@ -158,9 +158,7 @@ def test_a_class_of_the_users_own_needs_no_config(translate, tmp_path, monkeypat
     assert (status, mine) == (0, ev) and f'length: own_lengths:Mine {{"ratios": {grid}' in said
 
 
-def test_it_stops_at_the_first_problem_if_asked_to(translate):
-    found, said, status = translate([SOURCES[0], LONG, SOURCES[1]], "--on-error", "stop")
-    assert (len(found), status) == (1, 2) and "error: stdin: sentence 2: prompt of" in said
+def test_it_stops_at_a_line_that_is_no_text(translate):
     found, said, status = translate(f"{SOURCES[0]}\nna".encode() + b"\xefve\n", "--batch", 1)
     assert (len(found), status) == (1, 2) and "stdin:2: not UTF-8 (byte 0xef)" in said
 

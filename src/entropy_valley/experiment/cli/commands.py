@@ -98,8 +98,6 @@ def _add_translate(commands: Any) -> None:
     option("--order", metavar="NAME", help="reveal order, also module:Class; default: the one of the main tables")
     option("--steps", type=_count, metavar="T", help="denoising steps; default: as the main tables")
     option("--jsonl", action="store_true", help="one JSON object for each line and method")
-    problems = "at a line that cannot be translated, such as one that is too long; default: skip it"
-    option("--on-error", choices=("skip", "stop"), default="skip", help=problems)
     option("--batch", type=_count, default=BATCH, metavar="N", help=f"lines at once; default: {BATCH}")
     option("--no-hints", action="store_true", help="do not name lines that the model may not know")
     option("--device", choices=("cpu", "cuda"), help="default: the one of the config")

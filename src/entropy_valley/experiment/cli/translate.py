@@ -59,7 +59,7 @@ def translate(arguments: argparse.Namespace) -> None:
     hints = not arguments.no_hints and (dev.is_file() or not arguments.tiny)
     usual: dict[str, TypicalEntropy] = {}
     place = str(arguments.file or STDIN)
-    output = _Output(place, translators, usual, arguments.jsonl, arguments.on_error == "stop")
+    output = _Output(place, translators, usual, arguments.jsonl)
     whole = any(one.denoising.looks_at_distractor for one in translators.values())
     missing = 0
     source = arguments.file.open("rb") if arguments.file else contextlib.nullcontext(sys.stdin.buffer)
@@ -229,8 +229,6 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
         remedy = f"Give one of: {listed(sorted(matrix.directions))}."
         raise InputError("--direction", "not given, and the matrix has several", remedy)
     backbone = given.backbone or experiment.tables.backbone
-    if given.released:
-        _require_known("--released", direction, {name for some in experiment.released.values() for name in some})
     if given.tiny and not given.adapter:
         HUMAN.adapter(direction)  # raises where there is none
     _require_known("--direction", direction, experiment.directions)
@@ -343,10 +341,9 @@ class _Output:
     translators: Mapping[str, Translator]
     usual: Mapping[str, TypicalEntropy]
     jsonl: bool
-    stop: bool
 
     def translate(self, lines: Sequence[Line]) -> int:
-        """The number of translations that there are not; raises the first one's InputError if it is to stop there."""
+        """The number of translations that there are not."""
         numbers, texts = zip(*lines, strict=True)
         every = self.translators.values()
         by_method = [one.translate(texts, skip=True, place=self.place, names=numbers) for one in every]
@@ -362,8 +359,6 @@ class _Output:
 
     def _row(self, line: Line, name: str, one: Translation) -> dict[str, Any]:
         """What is known of a translation, as `--jsonl` writes it; problems and hints go to stderr too."""
-        if one.problem and self.stop:
-            raise one.problem.__cause__ or one.problem
         number, text = line
         hints = self.usual[name].hints(self.translators[name], text, one) if name in self.usual else []
         _say(*(f"{self.place}:{number}: {name}: {hint}" for hint in hints))
