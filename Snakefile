@@ -75,4 +75,4 @@ rule all:
         lambda wildcards: TARGETS,  # a job on a cluster does not look at them
 
 
-snapshot.begin(EXPERIMENT, config, FILES, list(map(str, TARGETS)), rules)
+snapshot.running = snapshot.Running(EXPERIMENT, config, FILES, list(map(str, TARGETS)), rules)

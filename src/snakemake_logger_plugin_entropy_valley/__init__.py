@@ -281,7 +281,7 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     from entropy_valley.experiment.runs import jobs, plan, snapshot
     from entropy_valley.experiment.runs.audit import Audit
 
-    running = snapshot.current()
+    running = snapshot.running
     assert running, "the Snakefile is not that of this plugin"
     listed = [jobs.Job(running.experiment, **jobs.told_by(running, record)) for record in records]
     audit = Audit(jobs.Jobs(running.experiment, listed))
@@ -296,7 +296,7 @@ def _near(target: str) -> str:
 
     if target.startswith("-"):
         return OPTION
-    running = snapshot.current()
+    running = snapshot.running
     assert running
     meant = {Path(path).name: path for path in running.targets}
     meant |= {name: name for name in (*running.targets, *RULES)}

@@ -179,6 +179,6 @@ def test_the_log_of_an_earlier_run_does_not_explain_a_job_that_dies_at_once(tmp_
 
 def test_an_error_of_its_own_breaks_no_dry_run(paper):
     with (paper.folder / "Snakefile").open("a") as snakefile:
-        snakefile.write("\n\nsnapshot.current = lambda: (0, [])\n")
+        snakefile.write("\n\nsnapshot.running = (0, [])\n")
     text = paper.dry_run("results/corpus/en-de/test/wmt22.jsonl")
     assert "No hours and cells: AttributeError" in text and rows(text) == {"testset": 1, "all": 1}

@@ -160,7 +160,7 @@ def of_dry_run(written: bytes, experiment: Experiment | None = None) -> Jobs:
 
 def write(out: Path, records: Iterable[Any]) -> None:
     """Write what a dry run tells of its jobs, with the config of its workflow."""
-    if running := snapshot.current():
+    if running := snapshot.running:
         content = {"config": running.config, "jobs": [told_by(running, record) for record in records]}
         # Not sorted: wildcards stay in the order of their pattern, which names of logs have, too.
         out.write_text(json.dumps(content), encoding="utf-8")

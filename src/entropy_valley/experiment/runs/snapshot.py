@@ -26,7 +26,7 @@ from entropy_valley.results import CONFIG
 
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
 os.environ.setdefault(VARIABLE, "")
-_running: Running | None = None
+running: Running | None = None  # what this process runs, for what prints the plan; None before its Snakefile is read
 
 
 def files_below(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
@@ -90,17 +90,6 @@ class Running:
             return getattr(self.rules, rule).params.spec
         except (WorkflowError, AttributeError):  # no such rule, or one without params
             return None
-
-
-def begin(*fields: Any) -> None:
-    """Remember what this process runs, for what prints the plan: the fields of :class:`Running`."""
-    global _running
-    _running = Running(*fields)
-
-
-def current() -> Running | None:
-    """What this process runs; None before its Snakefile is read."""
-    return _running
 
 
 def hand_down(results: str, config: Mapping[str, Any]) -> None:
