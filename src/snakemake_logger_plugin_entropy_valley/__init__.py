@@ -328,12 +328,9 @@ def _counted(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _ending(log: Path) -> list[str]:
-    """The errors of a log, with all that follows the last one; else its last lines."""
-    if not log.is_file():
-        return []
-    lines = [line.rstrip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    begin = max((place for place, line in enumerate(lines) if line.startswith(ERROR)), default=-LINES)
-    return [*(line for line in lines[: max(begin, 0)] if line.startswith(ERROR)), *lines[begin:]][:LINES]
+    """The last lines of a log."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
+    return [line.rstrip() for line in lines if line.strip()][-LINES:]
 
 
 def _clock() -> str:

@@ -122,7 +122,8 @@ def test_a_run_names_each_job_that_ended_and_the_log_of_one_that_failed(paper):
     text = paper.run("--cores", "1", "--keep-going", *corpora, fails=True)
     assert rows(text) == {"fetch_dataset": 2, "corpus": 2, "all": 4} and "output:" not in text
     assert re.search(
-        r"failed: corpus/en-de; its log: results/logs/corpus/en-de.log\b.*\n    error: the cause\n    error: no luck$",
+        r"failed: corpus/en-de; its log: results/logs/corpus/en-de.log\b.*\n"
+        r"    error: the cause\n    begun\n    error: no luck$",
         text,
         re.MULTILINE,
     )

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 CONFIGFILES = "config files; each overrides those before it, and all override config.yaml, of this folder if it has one"
-LISTED = 40  # differences that `verify` prints, unless all are wanted
 BATCH = 64  # lines that `translate` reads at once
 FILE_FIRST = "Write the file to translate before the options."
 
@@ -59,7 +58,6 @@ def add(commands: Any) -> None:
     option("--device", help="cpu, cuda or cuda:N; default: a GPU where there is one")
     own = "import the classes of your own that the config names, from this folder: their code is executed"
     option("--own-classes", action="store_true", help=own)
-    option("--all", action="store_true", help=f"list all differences, not only {LISTED}")
 
     _add_translate(commands)
 

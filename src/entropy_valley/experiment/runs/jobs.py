@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ class Job:
 
 def told_by(running: snapshot.Running, record: Any) -> dict[str, Any]:
     """What a dry run of a workflow tells of a job: the fields of :class:`Job` as plain values."""
-    outputs, inputs, logs = (list(map(_path, files or ())) for files in (record.output, record.input, record.log))
+    outputs, inputs, logs = (list(files or ()) for files in (record.output, record.input, record.log))
     name, wildcards, log, text = record.rule_name, dict(record.wildcards), next(iter(logs), ""), ""
     rule = rule_of(name, log)
     spec = running.spec_of(rule)
@@ -80,14 +81,9 @@ def told_by(running: snapshot.Running, record: Any) -> dict[str, Any]:
         "outputs": outputs,
         "inputs": inputs,
         "log": log,
-        "benchmark": _path(record.benchmark or ""),
+        "benchmark": record.benchmark or "",
         "reason": record.reason,
     }
-
-
-def _path(told: str) -> str:
-    """A path without what Snakemake says of it: ``x.csv (send to storage)``."""
-    return re.sub(r" \([a-z, ]+\)$", "", told) if told.endswith(")") else told
 
 
 def root_of(path: str, results: str) -> str:
@@ -101,10 +97,8 @@ class Jobs:
     def __init__(self, experiment: Experiment, listed: Iterable[Job]) -> None:
         self.experiment, listed = experiment, list(listed)
         self.by_output = {path: job for job in listed for path in job.outputs}
-        depths: dict[Job, int] = {}
-        for job in self.behind(listed):
-            depths[job] = 1 + max((depths[read] for read in self.read_by(job)), default=0)
-        self.all = sorted(listed, key=lambda job: (depths[job], job.outputs))
+        graph = {job: self.read_by(job) for job in sorted(listed, key=lambda job: job.outputs)}
+        self.all = list(TopologicalSorter(graph).static_order())
 
     @functools.cached_property
     def root(self) -> str:
