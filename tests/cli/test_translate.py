@@ -192,7 +192,7 @@ def test_a_file_that_is_no_text_is_named_by_its_kind(content, problem):
             "--adapter: nowhere: there is no adapter_config.json. Give",
         ),
         (["--length", "ev", __file__], "Write the file to translate before the options."),
-        (["--ratios", "0.8", "in.txt"], "--ratios: 'in.txt' is not a number. Write the file to translate before"),
+        (["--ratios", "0.8", "in.txt"], "--ratios: invalid float value: 'in.txt'"),
         (["--prompt", "no place"], "is not a text with one {src}"),
         (["--order", "oracle_anchor"], "--order: oracle_anchor needs a gold alignment"),
         (["--batch", "0"], "argument --batch: '0' is not a number of 1 or more"),

@@ -92,7 +92,7 @@ def _add_translate(commands: Any) -> None:
     option("--prompt", metavar="TEXT", help="with {src} where the source goes")
     lengths = "length methods of the config, or module:Class of your own; default: ev"
     option("--length", nargs="+", default=["ev"], metavar="METHOD", help=lengths)
-    option("--ratios", nargs="+", type=_ratio, metavar="R", help="the grid of these methods, or a ratio")
+    option("--ratios", nargs="+", type=float, metavar="R", help="the grid of these methods, or a ratio")
     option("--order", metavar="NAME", help="reveal order, also module:Class; default: the one of the main tables")
     option("--steps", type=_count, metavar="T", help="denoising steps; default: as the main tables")
     option("--jsonl", action="store_true", help="one JSON object for each line and method")
@@ -125,14 +125,6 @@ def _count(text: str) -> int:
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
-
-
-def _ratio(text: str) -> float:
-    """A number, as the type of an argument."""
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number. {FILE_FIRST}") from None
 
 
 def _of_module(name: str) -> Callable[[argparse.Namespace], None]:

@@ -34,7 +34,7 @@ from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
 from entropy_valley.shipped import HUMAN
 from entropy_valley.texts import checked_sentence, decoded
-from entropy_valley.translation.job import PAIRS
+from entropy_valley.translation.job import PAIRS, Execution
 from entropy_valley.translation.translations import OF_SET
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ def translate(arguments: argparse.Namespace) -> None:
     below = [name for name, given in ((RELEASED, arguments.released), (HUMAN.config, arguments.tiny)) if given]
     experiment = configs.experiment([*(configs.root() / name for name in below), *arguments.configfile], reports=False)
     chosen = Chosen.of(experiment, arguments)
-    translators = chosen.load(arguments.device or experiment.device, arguments.threads)
+    translators = chosen.load()
     _say(*_loaded(chosen, next(iter(translators.values()))))
-    dev = chosen.corpus / "dev.jsonl"
+    dev = Path(experiment.results, "corpus", chosen.run.direction, "dev.jsonl")
     hints = not arguments.no_hints and (dev.is_file() or not arguments.tiny)
     usual: dict[str, TypicalEntropy] = {}
     place = str(arguments.file or STDIN)
@@ -78,8 +78,9 @@ def translate(arguments: argparse.Namespace) -> None:
 
 def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
     """What the translations depend on."""
-    spec, backbone, folder = chosen.spec, translator.backbone, chosen.adapter
-    yield f"backbone: {chosen.run.backbone}, {chosen.backbone} (digest {backbone.digest[:12]}), {spec['precision']}"
+    spec, backbone, folder = chosen.spec, translator.backbone, chosen.execution.adapter
+    place = f"{chosen.execution.backbone} (digest {backbone.digest[:12]})"
+    yield f"backbone: {chosen.run.backbone}, {place}, {spec['precision']}"
     if folder is None:
         yield "adapter: none, the bare checkpoint"
     else:
@@ -127,22 +128,14 @@ def _say(*lines: str) -> None:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is to be loaded: a checkpoint, an adapter (None: the bare checkpoint), the params of its passes and of a
-    reveal order, and the settings of each length method.
-
-    ``corpus`` and ``store`` are of the run: what some length methods are fitted to, and where that is kept; ``fits``
-    has its params. ``make`` is the command that makes a missing file.
-    """
+    """What is to be loaded, and how it runs: the params of its passes and of a reveal order, and the settings of each
+    length method; ``fits`` has what some of these are fitted by."""
 
     run: Run
-    backbone: Path
-    adapter: Path | None
-    corpus: Path
-    store: Path | None
-    spec: Mapping[str, Any]
+    execution: Execution
+    spec: dict[str, Any]
     methods: Mapping[str, Mapping[str, Any]]
     fits: Mapping[str, Any]
-    make: str
 
     @classmethod
     def of(cls, experiment: Experiment, given: argparse.Namespace) -> Chosen:
@@ -165,40 +158,33 @@ class Chosen:
         request = json.loads(params.translation(experiment, cells))
         spec = {key: value for key, value in request.items() if key not in OF_SET}
         spec |= {"schedule": request["schedule"], **request["orders"][order], "steps": steps}
-        chosen = cls(
-            run,
-            *_folders(experiment, run, given),
-            Path(experiment.results, "corpus", run.direction),
-            Path(run.folder(f"{experiment.results}/store")) if experiment.store else None,
-            spec if given.prompt is None else {**spec, "prompt": given.prompt},
-            methods,
-            request.get("fits", {}),
-            make,
-        )
-        chosen._require(chosen.backbone / "config.json", paths.backbone_file(experiment, run.backbone, run.seed))
-        if chosen.adapter:
-            chosen._require(chosen.adapter / adapters.SETTINGS, chosen.adapter / adapters.FACTS)
-        for name in PAIRS if chosen.fits else ():
-            chosen._require(chosen.corpus / name, chosen.corpus / name)
-        return chosen
+        if given.prompt is not None:
+            spec["prompt"] = given.prompt
+        corpus = Path(experiment.results, "corpus", run.direction)
+        store = Path(run.folder(f"{experiment.results}/store")) if experiment.store else None
+        device = given.device or experiment.device
+        backbone, adapter = _folders(experiment, run, given)
+        needed = [(backbone / "config.json", paths.backbone_file(experiment, run.backbone, run.seed))]
+        if adapter:
+            needed.append((adapter / adapters.SETTINGS, adapter / adapters.FACTS))
+        if fits := request.get("fits", {}):
+            needed += [(corpus / name, corpus / name) for name in PAIRS]
+        for file, target in needed:
+            if not file.is_file():
+                there = "Go to the root of the repository. " if configs.root() == INSTALLED else ""
+                raise InputError(file, "file not found", f"{there}Make it: {make.format(target)}")
+        return cls(run, Execution(backbone, adapter, corpus, store, device, given.threads), spec, methods, fits)
 
-    def _require(self, file: Path, target: str | Path) -> Path:
-        if not file.is_file():
-            there = "Go to the root of the repository. " if configs.root() == INSTALLED else ""
-            raise InputError(file, "file not found", f"{there}Make it: {self.make.format(target)}")
-        return file
-
-    def load(self, device: str, threads: int) -> dict[str, Translator]:
+    def load(self) -> dict[str, Translator]:
         """A translator for each length method, all on one loaded model."""
         from entropy_valley.model.load import require_device
         from entropy_valley.model.prompt import Prompt
         from entropy_valley.translation.fits import Fits
-        from entropy_valley.translation.job import Execution, RunModel
+        from entropy_valley.translation.job import RunModel
         from entropy_valley.translation.translator import Translator
 
-        require_device(device, CPU)
-        execution = Execution(self.backbone, self.adapter, self.corpus, self.store, device, threads)
-        model = RunModel(self.spec, execution)
+        require_device(self.execution.device, CPU)
+        model = RunModel(self.spec, self.execution)
         with model.store:
             fits, backbone = Fits.of(model, self.fits), model.backbone
         prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)
@@ -210,7 +196,7 @@ class Chosen:
                 prompt,
                 method,
                 **{key: self.spec[key] for key in ("order", "steps", "schedule", "order_settings")},
-                length_head=fits.length_head(method, device),
+                length_head=fits.length_head(method, self.execution.device),
                 engine=model.engine,
                 mask_token=model.reveals_masks,
                 cache=CachePolicy.of(self.spec),
