@@ -19,7 +19,7 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from entropy_valley.experiment.runs import ERROR, JOBS, cause_of, name_of
+from entropy_valley.experiment.runs import ERROR, JOBS, cause_of, duration, name_of
 
 NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Building DAG of jobs",
@@ -237,7 +237,7 @@ class RunScreen(Screen):
         rule = FINISHED.match(record.getMessage())
         name, start = self._running.pop(record.job_id, (rule[1] if rule else "all", None))
         if name != "all":
-            yield f"{_clock()} done: {name}" + (f" ({_duration(time.monotonic() - start)})" if start else "")
+            yield f"{_clock()} done: {name}" + (f" ({duration(time.monotonic() - start)})" if start else "")
 
     def _error(self, record: logging.LogRecord) -> Iterator[str]:
         """A failed job, and its log, unless that is of an earlier run; those that Ctrl-C has ended did not fail."""
@@ -335,8 +335,3 @@ def _ending(log: Path) -> list[str]:
 
 def _clock() -> str:
     return time.strftime("[%H:%M:%S]")
-
-
-def _duration(seconds: float) -> str:
-    units = (("h", 3600), ("min", 60), ("s", 1))
-    return next(f"{seconds / size:.0f} {unit}" for unit, size in units if seconds >= 2 * size or unit == "s")

@@ -103,7 +103,9 @@ def test_the_plan_counts_what_a_cluster_gives():
     on_gpu = [job for job in papers.allocated if papers.held(job)]
     assert papers.gpu_hours(papers.left) == papers.gpu_hours(on_gpu)
     (cluster,) = (line for line in plan.totals(papers) if line.startswith("Cluster:"))
-    assert cluster.startswith(f"Cluster:   {len(papers.allocated)} jobs, {len(on_gpu)} with GPUs; 77 GPU-hours, ")
+    assert cluster.startswith(
+        f"Cluster:   {len(papers.allocated)} jobs, {len(on_gpu)} with GPUs; 77 GPU-hours; on 8 GPUs "
+    )
 
 
 def denoised(jobs, rule="translate"):

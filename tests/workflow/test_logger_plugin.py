@@ -148,7 +148,7 @@ def test_jobs_of_slurm_have_names_though_its_plugin_does_not_tell_them(monkeypat
         printed(f"Finished jobid: {job} (Rule: {rule})", event=LogEvent.JOB_FINISHED, job_id=job)
         for job, rule in ((7, "train"), (8, "score"), (0, "all"))
     ]
-    assert [line[11:] for (line,) in ended[:2]] == ["done: train/en-zh_llada-tiny_1 (2 min)", "done: score"]
+    assert [line[11:] for (line,) in ended[:2]] == ["done: train/en-zh_llada-tiny_1 (2.0 min)", "done: score"]
     assert not ended[2]
 
 

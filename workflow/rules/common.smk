@@ -17,7 +17,7 @@ from entropy_valley.experiment.config import params, paths, schema
 from entropy_valley.experiment.human_evaluation.pack import LANGUAGES
 from entropy_valley.experiment.tables import document, live, pages, render
 from entropy_valley.experiment.tables.report import set_files
-from entropy_valley.experiment.runs import jobs, plan, work
+from entropy_valley.experiment.runs import work
 from entropy_valley.results import CARD, DIAGNOSTICS, SCORES, TRANSLATIONS, moved, record_path
 from entropy_valley.experiment.stats.job_costs import MEMORY
 
@@ -49,7 +49,12 @@ def spec_of(spec):
 
 def execution_of(execution):
     """How a job runs: what ``execution`` returns, with the paths of results as the job calls them."""
-    return lambda wildcards, output: moved(execution(wildcards), R, jobs.root_of(str(output[0]), R))
+
+    def execution_of_job(wildcards, output):
+        prefix, _, _ = str(output[0]).rpartition(f"{R}/")
+        return moved(execution(wildcards), R, prefix + R)
+
+    return execution_of_job
 
 
 # What jobs that run a model request of a cluster beside GPUs. Their time limits are in its profile.

@@ -16,17 +16,7 @@ from entropy_valley.experiment.config.matrix import Cell, CellSet, sets_of
 from entropy_valley.experiment.runs import brief, cause_of
 from entropy_valley.experiment.runs.jobs import Job, Jobs
 from entropy_valley.experiment.tables.report import MADE_FROM, REMADE, changes, concerns, told
-from entropy_valley.results import (
-    ABSENT,
-    Difference,
-    differences,
-    entries,
-    header_path,
-    read_record,
-    record_path,
-    require_sound,
-    system_of,
-)
+from entropy_valley.results import ABSENT, Difference, changed_params, entries, header_path, require_sound, system_of
 
 STATES = DONE, STALE, MISSING = ("done", "stale", "missing")
 CHANGES = 2  # most params of a job in print
@@ -54,7 +44,8 @@ class Audit:
     has those of each job: its failure, then the params that have changed, else Snakemake's."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self.jobs, self.experiment, self.sets = jobs, jobs.experiment, sets_of(jobs.experiment)
+        self.jobs, self.experiment, self.root = jobs, jobs.experiment, jobs.experiment.results
+        self.sets = sets_of(self.experiment)
         self.reasons = {job: _reasons(job) for job in jobs.all}
 
     def why(self, job: Job) -> str:
@@ -62,10 +53,11 @@ class Audit:
         reasons = self.reasons[job]
         changed = [one.text for one in reasons if one.key]
         words = [one.text for one in reasons if not one.key and not one.log]
-        if "new" in words and any(one.log for one in reasons):
-            words[words.index("new")] = "failed before"
-        more = [f"… ({len(changed)} params)"] if len(changed) > CHANGES else []
-        return ", ".join([*changed[:CHANGES], *more, *words])
+        if any(one.log for one in reasons):
+            words = ["failed before" if word == "new" else word for word in words]
+        if len(changed) > CHANGES:
+            changed[CHANGES:] = [f"… ({len(changed)} params)"]
+        return ", ".join(changed + words)
 
     def cells(self) -> list[CellState]:
         """The state of each cell, in the config's order: whether the headers of its set have it, and whether what is
@@ -76,7 +68,7 @@ class Audit:
             try:
                 states |= self._of_set(home)
                 if any(states[cell].state == DONE for cell in home.cells):
-                    require_sound(Path(home.scores(self.jobs.root)), self.jobs.root, sound)
+                    require_sound(Path(home.scores(self.root)), self.root, sound)
             except InputError as error:  # a damaged header, or scores that print a wrong number
                 broken = [Reason("score", STALE, f"{error.place}: {error.problem}")]
                 for cell in home.cells:
@@ -96,12 +88,12 @@ class Audit:
     @functools.cache  # noqa: B019 - an audit lives as long as its process
     def _of_set(self, home: CellSet) -> dict[Cell, CellState]:
         """The states of a set's cells, by the jobs that have to run and by headers alone."""
-        jobs = self.jobs.behind(filter(None, [self.jobs.by_output.get(home.scores(self.jobs.root))]))
+        jobs = self.jobs.behind(filter(None, [self.jobs.by_output.get(home.scores(self.root))]))
         lacking = self._lacking(home)
         states: dict[Cell, CellState] = {}
         for testset in home.testsets:
-            own = [one for one in jobs if one.wildcards.get("testset", testset) == testset]
-            planned = [reason for one in own for reason in self.reasons[one]]
+            behind = [job for job in jobs if job.wildcards.get("testset", testset) == testset]
+            planned = [reason for job in behind for reason in self.reasons[job]]
             cells = [cell for cell in home.cells if cell.testset == testset]
             states |= self._states(home, cells, planned, lacking)
         return states
@@ -112,10 +104,11 @@ class Audit:
         """Of a set's cells of one test set; ``planned`` are the reasons of the jobs behind them."""
         # What exists is stale if its remake failed or a param changed. Of scores, other translations may only be more.
         changed = [one for one in planned if one.state == STALE and (one.log or one.key not in ("", REMADE))]
-        for rule, _, change in changes(self.experiment, self.jobs.root, home, cells[0].testset):
+        for rule, _, change in changes(self.experiment, self.root, home, cells[0].testset):
             changed.append(Reason(rule, STALE, told(change), change.key))
-        missing = [reason for reason in planned if reason.state == MISSING]
-        missing.sort(key=lambda reason: not reason.log)  # a failure first
+        missing = sorted(
+            (one for one in planned if one.state == MISSING), key=lambda one: not one.log
+        )  # failures first
         states: dict[Cell, CellState] = {}
         for cell in cells:
             reasons = [one for one in dict.fromkeys(changed) if concerns(self.experiment, one.key, cell)]
@@ -130,7 +123,7 @@ class Audit:
 
     def _lacking(self, home: CellSet) -> dict[Cell, Reason]:
         """The cells that the files of a set do not have. Translations may be purged once they are scored."""
-        translations, scores = Path(home.translations(self.jobs.root)), Path(home.scores(self.jobs.root))
+        translations, scores = Path(home.translations(self.root)), Path(home.scores(self.root))
         lacking: dict[Cell, Reason] = {}
         for rule, path, needed in (("translate", translations, ()), ("score", scores, (scores,))):
             is_there = all(file.is_file() for file in (header_path(path), *needed))
@@ -148,9 +141,9 @@ def _reasons(job: Job) -> list[Reason]:
     log, outputs = Path(job.log), filter(Path.is_file, map(Path, job.outputs))
     reasons: list[Reason] = []
     # The log of the last attempt is newer than outputs.
-    if log.is_file() and log.stat().st_mtime >= max((path.stat().st_mtime for path in outputs), default=0.0):
-        error = cause_of(log)
-        reasons += [Reason(job.rule, state, error, log=job.log)] if error else []
+    last = max((path.stat().st_mtime for path in outputs), default=0.0)
+    if log.is_file() and log.stat().st_mtime >= last and (error := cause_of(log)):
+        reasons.append(Reason(job.rule, state, error, log=job.log))
     if state == STALE and (changed := _changed_params(job)):
         return reasons + [Reason(job.rule, state, told(change), change.key) for change in changed]
     return reasons + [Reason(job.rule, state, word) for word in brief(job.reason)]
@@ -159,11 +152,8 @@ def _reasons(job: Job) -> list[Reason]:
 def _changed_params(job: Job) -> list[Difference]:
     """The params that the header of a job has otherwise than the config."""
     try:
-        record = read_record(record_path(job.outputs[0]))
+        changed = [change for _, _, change in changed_params({job.outputs[0]: job.spec})]
     except InputError:  # the cells behind it tell
-        record = None
-    if record is None or not job.spec:
         return []
-    changed = differences(record.params, job.params)
     # What is made from something more or less has other params of its own, too.
     return [one for one in changed if not (one.key.startswith(MADE_FROM) and ABSENT in (one.before, one.after))]

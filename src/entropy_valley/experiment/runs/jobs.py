@@ -86,11 +86,6 @@ def told_by(running: snapshot.Running, record: Any) -> dict[str, Any]:
     }
 
 
-def root_of(path: str, results: str) -> str:
-    """The folder of ``results`` as a path in it calls it: a module may have it below a prefix."""
-    return path.rpartition(f"{results}/")[0] + results
-
-
 class Jobs:
     """Jobs of a config, each after those that it reads; ``by_output`` has each by every file that it writes."""
 
@@ -99,12 +94,6 @@ class Jobs:
         self.by_output = {path: job for job in listed for path in job.outputs}
         graph = {job: self.read_by(job) for job in sorted(listed, key=lambda job: job.outputs)}
         self.all = list(TopologicalSorter(graph).static_order())
-
-    @functools.cached_property
-    def root(self) -> str:
-        """The folder of results, which is below the prefix of a module."""
-        results = self.experiment.results
-        return next((root_of(job.log, results) for job in self.all if job.spec), results)
 
     def read_by(self, job: Job) -> list[Job]:
         """The jobs whose files a job reads."""
@@ -125,12 +114,9 @@ class Jobs:
         return list(placed)
 
 
-def listed(experiment: Experiment | None, configfiles: Sequence[str] = (), snakefile: str | None = None) -> Jobs:
-    """The jobs of `rule all` that have to run, as a dry run lists them.
-
-    ``experiment`` is the config of ``configfiles``; None: as the workflow itself has it, which may be a module of
-    another one. Ends this process with Snakemake's words where the dry run fails.
-    """
+def listed(configfiles: Sequence[str] = (), snakefile: str | None = None) -> Jobs:
+    """The jobs of `rule all` that have to run, as a dry run lists them; ``snakefile``: of another workflow, which has
+    this one as a module. Ends this process with Snakemake's words where the dry run fails."""
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--logger", "entropy-valley"]
     command += ["--snakefile", snakefile] if snakefile else []
     command += ["--configfile", *configfiles] if configfiles else []
@@ -141,14 +127,13 @@ def listed(experiment: Experiment | None, configfiles: Sequence[str] = (), snake
         if done.returncode or not out.is_file():
             print(done.stdout, done.stderr, sep="", file=sys.stderr)
             sys.exit(done.returncode or 1)
-        return of_dry_run(out.read_bytes(), experiment)
+        return of_dry_run(out.read_bytes())
 
 
-def of_dry_run(written: bytes, experiment: Experiment | None = None) -> Jobs:
-    """The jobs that a dry run wrote, see :func:`write`; ``experiment``: its config, if that is known."""
+def of_dry_run(written: bytes) -> Jobs:
+    """The jobs that a dry run wrote, see :func:`write`."""
     told = json.loads(written)
-    if experiment is None:
-        experiment = load_merged(told["config"], further=tables.problems)
+    experiment = load_merged(told["config"], further=tables.problems)
     return Jobs(experiment, [Job(experiment, **one) for one in told["jobs"]])
 
 

@@ -14,11 +14,12 @@ from entropy_valley import machine
 from entropy_valley.errors import listed
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.config import params
+from entropy_valley.experiment.runs import duration
 from entropy_valley.experiment.runs.audit import Audit
 from entropy_valley.experiment.runs.downloads import downloads, downloads_line, missing_comets
 from entropy_valley.experiment.runs.jobs import Job, finished
 from entropy_valley.experiment.runs.work import GPU, Work, kind_of
-from entropy_valley.experiment.stats.job_costs import MEMORY, gpus
+from entropy_valley.experiment.stats.job_costs import gpus
 from entropy_valley.texts import counted
 from entropy_valley.training.settings import SAVED
 
@@ -36,11 +37,6 @@ START, LOADED = 5.0, 20.0  # seconds until a model is loaded, a small one or one
 CELL = 1400  # bytes on the disk of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
 GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
-
-
-def cores(rule: str, processes: int) -> int:
-    """The cores that a job requests, by its rule if it uses a GPU; ``processes``: of a training."""
-    return 2 * processes if rule == "train" else 4 if rule in MEMORY else 1
 
 
 # --- What jobs take.
@@ -131,10 +127,8 @@ class Plan:
 
 def report(plan: Plan, configs: Iterable[str], why: Mapping[Job, str]) -> Iterator[str]:
     """What a dry run prints, in lines; ``why`` has the reason of each job."""
-    matrix = plan.experiment.matrix
-    trained = dict.fromkeys(plan.experiment.directions[name].train for name in matrix.directions)
     yield f"Config:    {', '.join(configs)}"
-    yield f"Models:    {', '.join(matrix.backbones)}; pairs of {', '.join(trained)}; on {plan.experiment.device}"
+    yield f"Models:    {', '.join(plan.experiment.matrix.backbones)}; on {plan.experiment.device}"
     yield f"Results:   {plan.experiment.results}; {counted(len(plan.done), 'job')} done, as benchmarks say"
     yield from ("", table(plan, why), "")
     yield from totals(plan)
@@ -181,12 +175,10 @@ def totals(plan: Plan) -> list[str]:
 def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     """What a cluster gives for the jobs; where times are assumed, also what is published of GPU-hours."""
     used = plan.gpu_hours(on_gpu)
-    processes = plan.experiment.training.processes
-    cpu_hours = sum(plan.seconds[job] * cores(job.rule, processes) for job in plan.allocated) / 3600
     least = max(3600 * used / GPUS, *(plan.seconds[job] for job in on_gpu))
     yield (
         f"Cluster:   {counted(len(plan.allocated), 'job')}, {len(on_gpu)} with GPUs; "
-        f"{hours(used)} GPU-hours, {hours(cpu_hours)} CPU-hours; on {GPUS} GPUs at least {duration(least)}"
+        f"{hours(used)} GPU-hours; on {GPUS} GPUs at least {duration(least)}"
     )
     published = {"by the paper's total of 420": plan.published()}
     if any(job.rule == "train" for job in on_gpu):
@@ -249,11 +241,3 @@ def hours(number: float) -> str:
     if 0 < number < 0.1:
         return "< 0.1"
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}" if number else "–"
-
-
-def duration(seconds: float) -> str:
-    """Seconds, minutes, hours or days."""
-    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.{0 if seconds >= 10 * size else 1}f} {unit}"
-    return f"{seconds:.0f} s"
