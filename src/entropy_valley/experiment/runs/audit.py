@@ -101,14 +101,12 @@ class Audit:
     def _states(
         self, home: CellSet, cells: Sequence[Cell], planned: Sequence[Reason], lacking: Mapping[Cell, Reason]
     ) -> dict[Cell, CellState]:
-        """Of a set's cells of one test set; ``planned`` are the reasons of the jobs behind them."""
+        """Of a set's cells of one test set; ``planned`` are the reasons of the jobs behind them, failures first."""
         # What exists is stale if its remake failed or a param changed. Of scores, other translations may only be more.
         changed = [one for one in planned if one.state == STALE and (one.log or one.key not in ("", REMADE))]
         for rule, _, change in changes(self.experiment, self.root, home, cells[0].testset):
             changed.append(Reason(rule, STALE, told(change), change.key))
-        missing = sorted(
-            (one for one in planned if one.state == MISSING), key=lambda one: not one.log
-        )  # failures first
+        missing = sorted((one for one in planned if one.state == MISSING), key=lambda one: not one.log)
         states: dict[Cell, CellState] = {}
         for cell in cells:
             reasons = [one for one in dict.fromkeys(changed) if concerns(self.experiment, one.key, cell)]
