@@ -68,17 +68,10 @@ def header_path(path: str | Path) -> Path:
     return Path(path).with_suffix(".json")
 
 
-def moved(value: Any, root: str, here: str) -> Any:
-    """Params with the paths below ``root`` below ``here`` instead: the results of a workflow that runs as a module with
-    a prefix are elsewhere than its config says."""
-    if root == here:
-        return value
-    if isinstance(value, Mapping):
-        return {moved(key, root, here): moved(one, root, here) for key, one in value.items()}
-    if isinstance(value, list):
-        return [moved(one, root, here) for one in value]
-    inside = isinstance(value, str) and value.startswith(f"{root}/")
-    return here + value.removeprefix(root) if inside else value
+def moved(path: str, root: str, here: str) -> str:
+    """A path below ``root`` below ``here`` instead: results of a module with a prefix, or in a storage, are elsewhere
+    than the config says."""
+    return here + path.removeprefix(root) if path.startswith(f"{root}/") else path
 
 
 def tidy(cells: Mapping[System, Iterable[JsonObject]]) -> Iterator[dict[str, Any]]:

@@ -56,12 +56,8 @@ ENDING = "Will exit after finishing currently running jobs"  # and after SIGTERM
 STOPPED = "Stopped. Nothing that is finished is lost: run the same command again, and it goes on from here."
 RULES = ("all", "check", "pages", "live", "document", "pdf", "packs")  # that may be targets
 TARGETS = f"Targets are files, of which docs/results.md has the names, and the rules {', '.join(RULES)}."
-OPTION = "Write options before `--`, which makes targets of all that follows it."
-PATTERN = "Target rules may not contain wildcards"  # Snakemake's words for the name of another rule
 UNREAD = ("Config file", "load_configfile")  # Snakemake's words for one that it cannot read; they do not name it
 ASKED = re.compile(r"\nError:\n  InputError: (.+)")  # in Snakemake's words, an error of ours in a function of a rule
-UNTOLD = "missing provenance/metadata"  # Snakemake's words where its own folder does not tell what results are of
-AUDIT = "Whether they are of this config, `entropy-valley audit` tells by the headers beside them."
 LINES = 20  # most lines of a failed job's log
 SECONDS = 30  # between two lines that say how far a run is
 RUNNING = 3  # most running jobs by name
@@ -134,8 +130,6 @@ class Screen:
             yield from self.error(record)
         elif event is None and not record.getMessage().startswith(NOISE):
             yield record.getMessage()
-            if UNTOLD in record.getMessage():
-                yield AUDIT
 
     def error(self, record: logging.LogRecord) -> Iterator[str]:
         """An error that ends the run: ours without the place in the code, that of a wrong target with what is right."""
@@ -154,7 +148,6 @@ class Screen:
             yield from _unread() or [text]
         else:
             yield text
-            yield from [TARGETS] * (PATTERN in text)
 
     def end(self) -> Iterator[str]:
         """What is printed after the last record."""
@@ -294,8 +287,6 @@ def _near(target: str) -> str:
     from entropy_valley.errors import nearest
     from entropy_valley.experiment.runs import snapshot
 
-    if target.startswith("-"):
-        return OPTION
     running = snapshot.running
     assert running
     meant = {Path(path).name: path for path in running.targets}

@@ -124,7 +124,7 @@ def test_a_backbone_that_is_not_run_has_one_line_that_says_why(monkeypatch):
     lines = {line.name: (line.state, line.text) for line in checking.everything(given, thorough=True)}
     assert [*lines][-4:] == ["memory llada-8b", "decoding llada-8b", "memory llama3-8b", "decoding llama3-8b"]
     assert lines["decoding llada-8b"] == ("skipped", "too large to be run on a CPU for a check")
-    assert lines["decoding llama3-8b"] == ("skipped", "an autoregressive backbone is decoded by transformers")
+    assert lines["decoding llama3-8b"] == ("skipped", "transformers decodes it")
 
 
 def test_a_training_that_hangs_or_fails_is_a_line(tmp_path, monkeypatch):

@@ -10,6 +10,8 @@
 # is.
 
 
+import json
+
 from entropy_valley import files
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.experiment.checking import subject
@@ -18,7 +20,7 @@ from entropy_valley.experiment.human_evaluation.pack import LANGUAGES
 from entropy_valley.experiment.tables import document, live, pages, render
 from entropy_valley.experiment.tables.report import set_files
 from entropy_valley.experiment.runs import work
-from entropy_valley.results import CARD, DIAGNOSTICS, SCORES, TRANSLATIONS, moved, record_path
+from entropy_valley.results import CARD, DIAGNOSTICS, SCORES, TRANSLATIONS, record_path
 from entropy_valley.experiment.stats.job_costs import MEMORY
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
@@ -52,7 +54,8 @@ def execution_of(execution):
 
     def execution_of_job(wildcards, output):
         prefix, _, _ = str(output[0]).rpartition(f"{R}/")
-        return moved(execution(wildcards), R, prefix + R)
+        values = json.dumps(execution(wildcards), ensure_ascii=False)
+        return json.loads(values.replace(f'"{R}/', f'"{prefix}{R}/'))
 
     return execution_of_job
 

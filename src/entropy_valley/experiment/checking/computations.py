@@ -331,10 +331,8 @@ def size_of(backbone: dict[str, Any], **other: Any) -> Size:
 def not_run(backbone: dict[str, Any], subject: Subject, **other: Any) -> str | None:
     """Why no check runs a model of the backbone's shape; None where one does."""
     family = find_family(backbone["family"])
-    if family.causal:
-        return "an autoregressive backbone is decoded by transformers"
-    if family.is_stock:
-        return "a stock class is decoded by itself"
+    if family.causal or family.is_stock:
+        return "transformers decodes it"
     if not model_config(backbone):
         return UNKNOWN
     if subject.device == "cpu" and size_of(backbone, **other).weights(subject.precision) > CPU_MEMORY:

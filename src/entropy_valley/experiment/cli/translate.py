@@ -28,7 +28,6 @@ from entropy_valley.experiment.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.experiment.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.experiment.config.schema import UserMethod
 from entropy_valley.lengths import find_method, make_method
-from entropy_valley.lengths.base import declared
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
@@ -143,6 +142,8 @@ class Chosen:
 
         What is released is downloaded where the workflow has not done so.
         """
+        from entropy_valley.model import load
+
         run, make = _run(experiment, given), "snakemake --cores 1 {}"
         experiment = _with_own_classes(experiment, run.direction, given.length)
         if given.adapter and not (given.adapter / adapters.SETTINGS).is_file():  # before anything is downloaded
@@ -163,6 +164,7 @@ class Chosen:
         corpus = Path(experiment.results, "corpus", run.direction)
         store = Path(run.folder(f"{experiment.results}/store")) if experiment.store else None
         device = given.device or experiment.device
+        load.require_device(device, CPU)
         backbone, adapter = _folders(experiment, run, given)
         needed = [(backbone / "config.json", paths.backbone_file(experiment, run.backbone, run.seed))]
         if adapter:
@@ -177,13 +179,11 @@ class Chosen:
 
     def load(self) -> dict[str, Translator]:
         """A translator for each length method, all on one loaded model."""
-        from entropy_valley.model.load import require_device
         from entropy_valley.model.prompt import Prompt
         from entropy_valley.translation.fits import Fits
         from entropy_valley.translation.job import RunModel
         from entropy_valley.translation.translator import Translator
 
-        require_device(self.execution.device, CPU)
         model = RunModel(self.spec, self.execution)
         with model.store:
             fits, backbone = Fits.of(model, self.fits), model.backbone
@@ -250,7 +250,6 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
     from entropy_valley.model import load
 
     agreed = given.yes or experiment.confirm, YES
-    load.require_device(given.device or experiment.device, CPU)
     origin = paths.checkpoint_of(experiment, run.backbone)
     if experiment.backbones[origin].hub and not experiment.backbones[run.backbone].folder:
         spec = json.loads(params.hub(experiment, origin))
@@ -289,8 +288,6 @@ def _settings(experiment: Experiment, direction: str, name: str, ratios: list[fl
     settings = method_settings(experiment, name, direction)
     if ratios is not None and "ratios" not in settings:
         raise InputError("--ratios", f"{name} has no ratios", "Leave out one of the two.")
-    if declared(find_method(name, settings), "sees_reference"):
-        raise InputError("--length", f"{name} needs the reference of each sentence", "Give another length method.")
     if ratios is not None:
         is_grid = isinstance(settings["ratios"], list)
         settings["ratios"] = ratios if is_grid or len(ratios) > 1 else ratios[0]

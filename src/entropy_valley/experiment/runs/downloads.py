@@ -71,8 +71,7 @@ def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
     unknown = f" and {sizes.count(None)} of unknown size" * (None in sizes)
     folder, total = Path(experiment.models).absolute(), sum(filter(None, sizes))
     space = machine.free(folder)
-    short = f", {machine.amount(total - space)} too little" * (total > space)
-    place = f" into {folder} ({machine.amount(space)} free{short})"
+    place = f" into {folder} ({machine.amount(space)} free)"
     text = f"{machine.amount(total)}{unknown}{place}: {', '.join(map(str, items))}"
     large = None in sizes or total >= SMALL
     ask = ". To agree, add at the end of the command: --config confirm=yes"

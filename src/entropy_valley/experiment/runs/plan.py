@@ -36,6 +36,7 @@ LONG |= {"latency": 130, "diagnose": 320, "generate": 270}
 START, LOADED = 5.0, 20.0  # seconds until a model is loaded, a small one or one of 8B on a GPU
 CELL = 1400  # bytes on the disk of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
+PLURALS = {"testset": "test sets", "steps": "step budgets"}  # of wildcards
 GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
 
 
@@ -153,7 +154,7 @@ def table(plan: Plan, why: Mapping[Job, str]) -> str:
 def totals(plan: Plan) -> list[str]:
     """All jobs in some lines: the longest, what a cluster gives, where times are from, downloads, disk, assumptions."""
     on_gpu = [job for job in plan.left if plan.held(job)]
-    longest = max(plan.allocated if on_gpu else plan.left, key=plan.seconds.__getitem__)
+    longest = max(plan.left, key=plan.seconds.__getitem__)
     disk = plan.disk
     sizes = ", ".join(f"{name} {machine.amount(size)}" for name, size in disk.items())
     stored = f", {machine.amount(sum(disk.values()))} ({sizes})" * bool(sizes)
@@ -207,19 +208,18 @@ def reasons(texts: Iterable[str], most: int = 4) -> str:
 
 def where(wildcards: Sequence[Mapping[str, str]]) -> str:
     """The values of the wildcards of jobs; of many values their number."""
-    columns = {name: list(dict.fromkeys(one[name] for one in wildcards)) for name in wildcards[0] if name != "shard"}
-    numbers = {"seed": "seed ", "steps": "T "}  # what a bare number is
-    texts = {
-        name: numbers.get(name, "") * values[0][:1].isdigit() + " ".join(values) for name, values in columns.items()
-    }
-    text = " · ".join(texts.values())
-    if len(text) <= WHERE:
-        return text
-    plural = {"testset": "test sets", "steps": "step budgets"}
-    return " · ".join(
-        texts[name] if len(values) == 1 else f"{len(values)} {plural.get(name, f'{name}s')}"
-        for name, values in columns.items()
-    )
+    texts, counts = [], []
+    for name in wildcards[0]:
+        if name == "shard":
+            continue
+        values = list(dict.fromkeys(one[name] for one in wildcards))
+        text = " ".join(values)
+        if name in ("seed", "steps") and text[:1].isdigit():  # what a bare number is
+            text = f"{'T' if name == 'steps' else name} {text}"
+        texts.append(text)
+        counts.append(text if len(values) == 1 else f"{len(values)} {PLURALS.get(name, f'{name}s')}")
+    whole = " · ".join(texts)
+    return whole if len(whole) <= WHERE else " · ".join(counts)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
