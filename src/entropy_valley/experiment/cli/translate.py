@@ -166,7 +166,9 @@ class Chosen:
         device = given.device or experiment.device
         load.require_device(device, CPU)
         backbone, adapter = _folders(experiment, run, given)
-        needed = [(backbone / "config.json", paths.backbone_file(experiment, run.backbone, run.seed))]
+        needed: list[tuple[Path, str | Path]] = [
+            (backbone / "config.json", paths.backbone_file(experiment, run.backbone, run.seed))
+        ]
         if adapter:
             needed.append((adapter / adapters.SETTINGS, adapter / adapters.FACTS))
         if fits := request.get("fits", {}):

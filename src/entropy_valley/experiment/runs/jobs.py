@@ -92,7 +92,7 @@ class Jobs:
     def __init__(self, experiment: Experiment, listed: Iterable[Job]) -> None:
         self.experiment, listed = experiment, list(listed)
         self.by_output = {path: job for job in listed for path in job.outputs}
-        graph = {job: self.read_by(job) for job in sorted(listed, key=lambda job: job.outputs)}
+        graph = {job: self.read_by(job) for job in sorted(listed, key=lambda job: tuple(job.outputs))}
         self.all = list(TopologicalSorter(graph).static_order())
 
     def read_by(self, job: Job) -> list[Job]:
