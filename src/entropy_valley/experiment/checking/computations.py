@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 STEPS = 8  # in which canvases are revealed
 CANVASES, ALONE = 60, 6
-MINUTES = 7  # of a training, at most: processes that cannot reach each other wait for hours
+# Of a training of two steps, and of one that is resumed: processes that cannot reach each other wait for hours.
+MINUTES, LONGER = 7, 30
 BATCH, TRAINED, EVERY = 16, 20, 5  # pairs of a step; steps of a training that is resumed, and between its checkpoints
 # EV with T = 32 on the sentences of WMT22 En→Zh, by `benchmarks/decoding.py --shapes whole-test-set`.
 SENTENCE_TOKENS = 1121
@@ -300,9 +301,9 @@ def resuming(subject: Subject, folder: Path) -> str:
         dataclasses.replace(finetuning(folder / name, precision, TRAINED, subject.device), checkpoint_every=EVERY)
         for name in ("whole", "killed")
     )
-    train(whole, MINUTES)
-    train(killed, MINUTES, until=killed.work / deepspeed.POINTER)
-    train(killed, MINUTES)
+    train(whole, LONGER)
+    train(killed, LONGER, until=killed.work / deepspeed.POINTER)
+    train(killed, LONGER)
     losses, others = losses_of(whole), losses_of(killed)
     off = max(abs(one - other) / one for one, other in zip(losses, others, strict=True))
     same = files.file_digest(whole.out / WEIGHTS) == files.file_digest(killed.out / WEIGHTS)
