@@ -238,7 +238,6 @@ def given(count, **variables):
     [
         (1, {"SLURM_JOB_ID": "7", "CUDA_VISIBLE_DEVICES": "5"}),
         (8, {"SLURM_JOB_ID": "7"}),
-        (0, {}),
         (1, {"CUDA_VISIBLE_DEVICES": ""}),
     ],
 )

@@ -107,16 +107,13 @@ def nearest(name: object, names: Iterable[object]) -> list[str]:
 
 def question(name: object, names: Iterable[object]) -> str:
     """The names that may be meant, as the beginning of a remedy; empty if there are none."""
-    *first, last = nearest(name, names) or [""]
-    return f"Did you mean {' or '.join(filter(None, (', '.join(first), last)))}? " if last else ""
+    near = nearest(name, names)
+    return f"Did you mean {' or '.join(near)}? " if near else ""
 
 
 def unknown(name: object, problem: str, names: Iterable[object], holder: str = "there is") -> str:
     """``problem``, the names that may be meant, and which there are: of more than :data:`FEW` only the first ones.
     ``holder`` says where they are, as "`sources` has"."""
     distinct = list(dict.fromkeys(map(str, names)))
-    hint, near = question(name, distinct), nearest(name, distinct)
-    listing = listed(distinct, FEW) or "none"
-    if near and len(distinct) > FEW:
-        listing = f"these and {len(distinct) - len(near)} more"
-    return f"{problem}; {hint[:1].lower()}{hint[1:]}{holder} {listing}"
+    hint = question(name, distinct)
+    return f"{problem}; {hint[:1].lower()}{hint[1:]}{holder} {listed(distinct, FEW) or 'none'}"

@@ -93,11 +93,11 @@ def claimed(count: int, variables: Mapping[str, str], say: Callable[[str], None]
     """Claim ``count`` GPUs for this process. Each claim lasts until its socket is closed, at the latest by the end of
     the process.
 
-    None is claimed where no GPU is asked for, where a scheduler has given this job no more than it asks for, and where
-    no GPU is known. Jobs of a run find as many as they want, because Snakemake counts them; others wait. Raises
-    InputError if the machine has fewer.
+    None is claimed where a scheduler has given this job no more than it asks for, and where no GPU is known. Jobs of a
+    run find as many as they want, because Snakemake counts them; others wait. Raises InputError if the machine has
+    fewer.
     """
-    present = visible(variables) if count else []
+    present = visible(variables)
     if not present or (len(present) <= count and any(map(variables.get, SCHEDULERS))):
         return {}
     if len(present) < count:

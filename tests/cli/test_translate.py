@@ -183,7 +183,7 @@ def test_a_file_that_is_no_text_is_named_by_its_kind(content, problem):
     [
         (["--direction", "en-fr"], "--direction: the config has no 'en-fr'; did you mean "),
         (["--backbone", "llama3-8b"], "--backbone: llama3-8b is autoregressive"),
-        (["--length", "evv"], "--length: the config has no 'evv'; did you mean ev? it has these and "),
+        (["--length", "evv"], "--length: the config has no 'evv'; did you mean ev? it has "),
         (["--length", "oracle"], "length method: Oracle needs the reference of each sentence"),
         (["--length", "ev_fit"], "train.jsonl: file not found. Make it: snakemake --cores 1 "),
         (["--length", "ev", "length_head", "--ratios", "0.5"], "--ratios: length_head has no ratios"),

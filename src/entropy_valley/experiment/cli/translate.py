@@ -55,7 +55,6 @@ def translate(arguments: argparse.Namespace) -> None:
     translators = chosen.load()
     _say(*_loaded(chosen, next(iter(translators.values()))))
     dev = Path(experiment.results, "corpus", chosen.run.direction, "dev.jsonl")
-    hints = not arguments.no_hints and (dev.is_file() or not arguments.tiny)
     usual: dict[str, TypicalEntropy] = {}
     place = str(arguments.file or STDIN)
     output = _Output(place, translators, usual, arguments.jsonl)
@@ -67,7 +66,7 @@ def translate(arguments: argparse.Namespace) -> None:
         while batch := list(itertools.islice(lines, None if whole else arguments.batch)):
             if not bar.n:
                 _say(*_slow(batch, translators.values()))
-                usual.update(_usual(dev, translators) if hints else {})  # as long as many sentences
+                usual.update({} if arguments.no_hints else _usual(dev, translators))  # as long as many sentences
             missing += output.translate(batch)
             bar.update(len(batch))
     if missing:
@@ -110,7 +109,6 @@ def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, Typica
     from entropy_valley.translation.translator import TypicalEntropy
 
     if not dev.is_file():
-        _say(f"{dev}: not there, so no hint says which entropies are unusual")
         return dict.fromkeys(translators, TypicalEntropy())
     sources = [row["source"] for row in files.read_jsonl(dev, ("source",))]
     return {name: TypicalEntropy.of(one, sources, str(dev)) for name, one in translators.items()}

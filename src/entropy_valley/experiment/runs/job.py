@@ -75,25 +75,17 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
         job = ScriptJob.of(snakemake)
         if "confirm" not in job.execution:
             os.environ["HF_HUB_OFFLINE"] = "1"
-        take_gpus(snakemake.resources.get("gpu", 0), job.execution.get("check"))
+        if count := snakemake.resources.get("gpu", 0):
+            _held.update(machine.claimed(count, os.environ, _say))
+            if _held:
+                os.environ[machine.VISIBLE] = ",".join(gpu.visible for gpu in _held)
+            if not any(name in os.environ for name in ALLOCATOR):  # passes of many sizes leave fewer gaps
+                os.environ[ALLOCATOR[0]] = "expandable_segments:True"
+            if check := job.execution.get("check"):  # the `subject` of a check, and the `folder` of what was checked
+                require_checked(check["folder"], {**check["subject"], "processes": count})
         if seconds := snakemake.resources.get("requeue_before"):
             os.environ[machine.REQUEUE] = str(seconds)
         yield job
-
-
-def take_gpus(count: int, check: Mapping[str, Any] | None = None) -> None:
-    """Claim free GPUs and keep them until the process ends; nothing where a scheduler has given it some.
-
-    ``check``: the ``subject`` of :mod:`entropy_valley.experiment.checking`, and the ``folder`` of what was checked;
-    None: nothing is checked.
-    """
-    _held.update(machine.claimed(count, os.environ, _say))
-    if _held:
-        os.environ[machine.VISIBLE] = ",".join(gpu.visible for gpu in _held)
-    if count and not any(name in os.environ for name in ALLOCATOR):  # passes of many sizes leave fewer gaps
-        os.environ[ALLOCATOR[0]] = "expandable_segments:True"
-    if check and count:
-        require_checked(check["folder"], {**check["subject"], "processes": count})
 
 
 def require_checked(folder: str, subject: Mapping[str, Any]) -> None:
