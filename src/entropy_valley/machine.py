@@ -63,8 +63,8 @@ FEWER = ("ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")
 @functools.cache
 def processor() -> tuple[str, list[str]]:
     """The name of the CPU, and those of INSTRUCTIONS that it has."""
-    lines = CPUINFO.read_text(encoding="utf-8").splitlines() if CPUINFO.exists() else []
-    of_one = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    text = CPUINFO.read_text(encoding="utf-8") if CPUINFO.exists() else ""
+    of_one = dict(re.findall(r"^(.+?)\s*: (.*)$", text, re.MULTILINE))
     name = of_one.get("model name") or platform.processor() or platform.machine()
     return name, [one for one in INSTRUCTIONS if one in of_one.get("flags", "").split()]
 
