@@ -9,7 +9,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 
 class InputError(Exception):
@@ -17,11 +16,10 @@ class InputError(Exception):
 
     def __init__(self, place: object, problem: str, remedy: str) -> None:
         self.place, self.problem, self.remedy = str(place), problem, remedy
-        super().__init__(f"{place}: {problem}{'' if problem.endswith('?') else '.'} {remedy}")
+        super().__init__(self.place, problem, remedy)  # by which it can be copied, and sent by another process
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """So that it can be copied, and sent by a worker of a pool of processes: it is made from three arguments."""
-        return type(self), (self.place, self.problem, self.remedy)
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}{'' if self.problem.endswith('?') else '.'} {self.remedy}"
 
 
 class SentenceError(InputError):

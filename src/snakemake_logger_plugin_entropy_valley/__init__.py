@@ -66,6 +66,8 @@ RUNNING = 3  # most running jobs by name
 class LogHandler(LogHandlerBase):
     """Snakemake's interface. An error in here never ends a run: Snakemake's own words are printed instead."""
 
+    writes_to_file = has_filter = has_formatter = needs_rulegraph = False
+
     def __post_init__(self) -> None:
         logging.Handler.__init__(self)  # which the first version of the interface leaves out
         settings = self.common_settings
@@ -73,7 +75,7 @@ class LogHandler(LogHandlerBase):
         self._screen = None if chosen else RunScreen(settings.show_failed_logs)
         if settings.dryrun:
             out = os.environ.get(JOBS)
-            self._screen = JobFile(Path(out)) if out else None if chosen else DryRun()
+            self._screen = DryRun(out) if out or not chosen else None
 
     def emit(self, record: logging.LogRecord) -> None:
         if self._screen is not None:
@@ -102,22 +104,6 @@ class LogHandler(LogHandlerBase):
     @property
     def writes_to_stream(self) -> bool:
         return self._screen is not None
-
-    @property
-    def writes_to_file(self) -> bool:
-        return False
-
-    @property
-    def has_filter(self) -> bool:
-        return False
-
-    @property
-    def has_formatter(self) -> bool:
-        return False
-
-    @property
-    def needs_rulegraph(self) -> bool:
-        return False
 
 
 class Screen:
@@ -155,10 +141,12 @@ class Screen:
 
 
 class DryRun(Screen):
-    """Collects the jobs, and prints them at the end."""
+    """Collects the jobs, and prints them at the end; or writes them into the file ``out``, for what else asks Snakemake
+    for them."""
 
-    def __init__(self) -> None:
+    def __init__(self, out: str | None) -> None:
         self._jobs: list[logging.LogRecord] = []
+        self._out = out
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         if getattr(record, "event", None) is not LogEvent.JOB_INFO:
@@ -167,8 +155,14 @@ class DryRun(Screen):
             self._jobs.append(record)
 
     def end(self) -> Iterator[str]:
-        if not self._jobs:
-            return
+        if self._out:
+            from entropy_valley.experiment.runs import jobs
+
+            jobs.write(Path(self._out), self._jobs)
+        elif self._jobs:
+            yield from self._report()
+
+    def _report(self) -> Iterator[str]:
         try:
             yield from _planned(self._jobs)
         except Exception as error:
@@ -176,20 +170,6 @@ class DryRun(Screen):
             yield from _counted(Counter(job.rule_name for job in self._jobs))
         yield ""
         yield DRY
-
-
-class JobFile(DryRun):
-    """Writes the jobs into a file, for what else asks Snakemake for them."""
-
-    def __init__(self, out: Path) -> None:
-        super().__init__()
-        self._out = out
-
-    def end(self) -> Iterator[str]:
-        from entropy_valley.experiment.runs import jobs
-
-        jobs.write(self._out, self._jobs)
-        return iter(())
 
 
 class RunScreen(Screen):

@@ -136,9 +136,6 @@ def test_a_training_that_hangs_or_fails_is_a_line(tmp_path, monkeypatch):
     monkeypatch.setattr(sft, "run", lambda job, threads: exit(1))
     with pytest.raises(CheckError, match="a process of a training failed"):
         computations.train(job, 1)
-    monkeypatch.setattr(computations.importlib.util, "find_spec", lambda name: None)
-    (line,) = checks.run([("training", lambda: computations.train(job, 1))])
-    assert line.text == "deepspeed is not installed here: run `make install`"
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     (line,) = checks.run([("training", lambda: computations.training(Subject("cuda", 4), tmp_path))])
     assert (line.state, line.text) == ("failed", "1 GPUs for 4 processes: lower `training.processes`")

@@ -48,8 +48,6 @@ def run(checks: Iterable[tuple[str, Check]]) -> Iterator[Line]:
             state, text = SKIPPED, str(reason)
         except (CheckError, InputError) as error:
             state, text = FAILED, str(error)
-        except ModuleNotFoundError as error:
-            state, text = FAILED, f"{error.name} is not installed here: run `make install`"
         except Exception as error:
             traceback.print_exception(error)
             state, text = FAILED, f"{type(error).__name__}: {error}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import importlib.util
 import itertools
 import multiprocessing
 import os
@@ -105,8 +104,6 @@ def finetuning(folder: Path, precision: str, steps: int, device: str, processes:
 def train(job: Finetuning, minutes: float, until: Path | None = None) -> None:
     """Train in a process of its own, because DeepSpeed trains once in a process. With ``until``, kill it as soon as
     that file exists."""
-    if not importlib.util.find_spec("deepspeed"):
-        raise ModuleNotFoundError(name="deepspeed")
     process = SPAWN.Process(target=_train_here, args=(job,))
     process.start()
     last = time.monotonic() + 60 * minutes
