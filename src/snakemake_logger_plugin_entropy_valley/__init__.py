@@ -19,6 +19,7 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from entropy_valley.errors import listed
 from entropy_valley.experiment.runs import ERROR, JOBS, cause_of, duration, name_of
 
 NOISE = (  # how lines of Snakemake begin that say nothing about results
@@ -221,7 +222,7 @@ class RunScreen(Screen):
         logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
         causes = filter(None, map(cause_of, logs))
         self._failed[record.jobid] = ": ".join([name, *(cause.removeprefix(ERROR) for cause in causes)])
-        yield f"{_clock()} failed: {name}; its log: {', '.join(map(str, logs)) or 'none'}"
+        yield f"{_clock()} failed: {name}; its log: {listed([*map(str, logs)]) or 'none'}"
         if record.rule_msg:  # of what ran it, such as SLURM
             yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
         for log in logs if self._show_logs else ():
@@ -232,8 +233,7 @@ class RunScreen(Screen):
             return
         self._told = time.monotonic()
         names = [name for name, _ in self._running.values()]
-        more = f" and {len(names) - RUNNING} more" * (len(names) > RUNNING)
-        running = f", running: {', '.join(names[:RUNNING])}{more}" if names else ""
+        running = f", running: {listed(names, RUNNING)}" if names else ""
         yield f"{_clock()} {done} of {total} jobs done{running}"
 
     def error(self, record: logging.LogRecord) -> Iterator[str]:
@@ -256,8 +256,8 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
 
     running = snapshot.running
     assert running, "the Snakefile is not that of this plugin"
-    listed = [jobs.Job(running.experiment, **jobs.told_by(running, record)) for record in records]
-    audit = Audit(jobs.Jobs(running.experiment, listed))
+    planned = [jobs.Job(running.experiment, **jobs.told_by(running, record)) for record in records]
+    audit = Audit(jobs.Jobs(running.experiment, planned))
     left = audit.jobs.all
     yield from plan.report(plan.Plan(audit, left), running.files, {job: audit.why(job) for job in left})
 
@@ -292,10 +292,8 @@ def _unread() -> list[str]:
 
 def _counted(counts: Mapping[str, int]) -> Iterator[str]:
     """How many jobs each rule has."""
-    width = max(map(len, [*counts, "rule"]))
-    yield f"{'rule':{width}}  jobs"
-    yield from (f"{rule:{width}}  {count:4}" for rule, count in counts.items())
-    yield f"{'all':{width}}  {sum(counts.values()):4}\n"
+    for rule, count in {**counts, "all": sum(counts.values())}.items():
+        yield f"{rule:16}  {count:4}"
 
 
 def _ending(log: Path) -> list[str]:

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 STDIN = "stdin"
 YES, CPU = "--yes", "--device cpu"
-OVER = "in a file for --configfile"
 SLOW = 1.0  # seconds a sentence, from which on they are said
 Line = tuple[int, str]  # its number, from 1, and its text
 
@@ -51,7 +50,7 @@ def translate(arguments: argparse.Namespace) -> None:
         raise files.not_there(arguments.file)
     below = [name for name, given in ((RELEASED, arguments.released), (HUMAN.config, arguments.tiny)) if given]
     experiment = configs.experiment([*(configs.root() / name for name in below), *arguments.configfile], reports=False)
-    chosen = Chosen.of(experiment, arguments)
+    chosen = Chosen(experiment, arguments)
     translators = chosen.load()
     _say(*_loaded(chosen, next(iter(translators.values()))))
     dev = Path(experiment.results, "corpus", chosen.run.direction, "dev.jsonl")
@@ -123,19 +122,11 @@ def _say(*lines: str) -> None:
 # --- What is loaded: chosen by the config and the command line.
 
 
-@dataclass(frozen=True)
 class Chosen:
-    """What is to be loaded, and how it runs: the params of its passes and of a reveal order, and the settings of each
-    length method; ``fits`` has what some of these are fitted by."""
+    """What is to be loaded, and how it runs: ``spec`` has the params of its passes and of a reveal order, ``methods``
+    the settings of each length method, and ``fits`` what some of these are fitted by."""
 
-    run: Run
-    execution: Execution
-    spec: dict[str, Any]
-    methods: Mapping[str, Mapping[str, Any]]
-    fits: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, experiment: Experiment, given: argparse.Namespace) -> Chosen:
+    def __init__(self, experiment: Experiment, given: argparse.Namespace) -> None:
         """From the config and the command line; raises InputError for what neither has, and for missing files.
 
         What is released is downloaded where the workflow has not done so.
@@ -152,13 +143,15 @@ class Chosen:
         order, steps = given.order or experiment.tables.order, given.steps or experiment.tables.steps
         if needs_anchors(experiment, order):
             raise InputError("--order", f"{order} needs a gold alignment", "Give another reveal order.")
-        methods = {name: _settings(experiment, run.direction, name, given.ratios) for name in given.length}
-        cells = CellSet(run, "translate", tuple(Cell(run, DEV, name, order, steps) for name in methods))
+        self.run = run
+        self.methods = {name: _settings(experiment, run.direction, name, given.ratios) for name in given.length}
+        cells = CellSet(run, "translate", tuple(Cell(run, DEV, name, order, steps) for name in self.methods))
         request = json.loads(params.translation(experiment, cells))
-        spec = {key: value for key, value in request.items() if key not in OF_SET}
-        spec |= {"schedule": request["schedule"], **request["orders"][order], "steps": steps}
+        self.fits = request.get("fits", {})
+        self.spec = {key: value for key, value in request.items() if key not in OF_SET}
+        self.spec |= {"schedule": request["schedule"], **request["orders"][order], "steps": steps}
         if given.prompt is not None:
-            spec["prompt"] = given.prompt
+            self.spec["prompt"] = given.prompt
         corpus = Path(experiment.results, "corpus", run.direction)
         store = Path(run.folder(f"{experiment.results}/store")) if experiment.store else None
         device = given.device or experiment.device
@@ -169,13 +162,13 @@ class Chosen:
         ]
         if adapter:
             needed.append((adapter / adapters.SETTINGS, adapter / adapters.FACTS))
-        if fits := request.get("fits", {}):
+        if self.fits:
             needed += [(corpus / name, corpus / name) for name in PAIRS]
         for file, target in needed:
             if not file.is_file():
                 there = "Go to the root of the repository. " if configs.root() == INSTALLED else ""
                 raise InputError(file, "file not found", f"{there}Make it: {make.format(target)}")
-        return cls(run, Execution(backbone, adapter, corpus, store, device, given.threads), spec, methods, fits)
+        self.execution = Execution(backbone, adapter, corpus, store, device, given.threads)
 
     def load(self) -> dict[str, Translator]:
         """A translator for each length method, all on one loaded model."""
@@ -255,11 +248,11 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
         spec = json.loads(params.hub(experiment, origin))
         if configs.root() == INSTALLED:
             backbone = hub.place(spec["repository"], spec["revision"])
-        load.fetch(spec, backbone, False, *agreed, f"`backbones.{origin}.folder` {OVER}")
+        load.fetch(spec, backbone, False, *agreed)
     if adapter and not given.adapter and not (adapter / adapters.SETTINGS).is_file():
         trained = paths.adapter_run(experiment, run)
         section = paths.released_adapter(experiment, trained)
-        key = f"`released.{trained.backbone}.{run.direction}.{run.seed}.folder` {OVER}"
+        key = f"`released.{trained.backbone}.{run.direction}.{run.seed}.folder`"
         if section.folder:
             adapter = Path(section.folder)
         elif section.repository:

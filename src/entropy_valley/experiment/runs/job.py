@@ -14,7 +14,6 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +23,19 @@ ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch's variabl
 _held: dict[machine.Gpu, socket.socket] = {}  # the claims on GPUs, until this process ends
 
 
-@dataclass(frozen=True)
 class ScriptJob:
-    """``rule`` is its name in this workflow, see :func:`rule_of`. ``params`` is what the result depends on, as its
+    """The job that the object of a script describes.
+
+    ``rule`` is its name in this workflow, see :func:`rule_of`. ``params`` is what the result depends on, as its
     record has it; ``spec`` the same without ``made_from``, as computations and keys use it. ``execution`` says where
     things are and how the job runs. ``input`` and ``output`` are Snakemake's: their items have names or numbers."""
 
-    rule: str
-    params: dict[str, Any]
-    spec: dict[str, Any]
-    execution: dict[str, Any]
-    input: Any
-    output: Any
-    threads: int
-
-    @classmethod
-    def of(cls, snakemake: Any) -> ScriptJob:
-        """The job that the object of a script describes."""
-        params = json.loads(snakemake.params.spec)
-        spec = {key: value for key, value in params.items() if key != "made_from"}
-        execution = dict(snakemake.params.get("execution") or {})
-        rule = rule_of(snakemake.rule, next(iter(snakemake.log), ""))
-        return cls(rule, params, spec, execution, snakemake.input, snakemake.output, snakemake.threads)
+    def __init__(self, snakemake: Any) -> None:
+        self.params: dict[str, Any] = json.loads(snakemake.params.spec)
+        self.spec = {key: value for key, value in self.params.items() if key != "made_from"}
+        self.execution: dict[str, Any] = dict(snakemake.params.get("execution") or {})
+        self.rule = rule_of(snakemake.rule, next(iter(snakemake.log), ""))
+        self.input, self.output, self.threads = snakemake.input, snakemake.output, snakemake.threads
 
 
 def rule_of(name: str, log: str) -> str:
@@ -72,7 +62,7 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
             machine.speak_into(snakemake.log[0])
         if number := os.environ.get("SLURM_JOB_ID"):
             _say(f"SLURM job {number}")
-        job = ScriptJob.of(snakemake)
+        job = ScriptJob(snakemake)
         if "confirm" not in job.execution:
             os.environ["HF_HUB_OFFLINE"] = "1"
         if count := snakemake.resources.get("gpu", 0):

@@ -237,7 +237,5 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def hours(number: float) -> str:
-    """Hours with two digits; less than a tenth of one is no number to read."""
-    if 0 < number < 0.1:
-        return "< 0.1"
+    """Hours with two digits."""
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}" if number else "–"
