@@ -212,13 +212,6 @@ def test_a_given_comet_counts_as_comet_22():
     assert sum(Work(own).of(jobs).values()) > 500 * work
 
 
-def test_a_folder_that_does_not_exist_yet_counts_as_large_as_llada():
-    mine = {"label": "mine", "family": "llada", "bos": False, "folder": "models/llada-tuned"}
-    jobs = demo(backbones={"mine": mine}, matrix={"backbones": ["mine"]}, tables={"backbone": "mine"})
-    unknown = Plan(Audit(jobs), [job for job in jobs.all if job.rule == "train"])
-    assert plan.totals(unknown)[-1] == "Sizes:     not known yet of mine; counted as LLaDA-8B"
-
-
 def test_large_and_unknown_downloads_need_a_word(monkeypatch):
     papers, made = paper().experiment, paper().by_output
     jobs = [made["results/backbones/llada-8b.json"], *paper().behind([made["results/corpus/en-zh/train.jsonl"]])]

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from entropy_valley import machine
 from entropy_valley.errors import listed
-from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.config import params
 from entropy_valley.experiment.runs import duration
 from entropy_valley.experiment.runs.audit import Audit
@@ -159,15 +158,12 @@ def totals(plan: Plan) -> list[str]:
     sizes = ", ".join(f"{name} {machine.amount(size)}" for name, size in disk.items())
     stored = f", {machine.amount(sum(disk.values()))} ({sizes})" * bool(sizes)
     unread = missing_comets(plan.experiment)
-    backbones = dict.fromkeys(job.wildcards["backbone"] for job in plan.left if "backbone" in job.wildcards)
-    unsized = [name for name in backbones if subject.size(plan.experiment, name) is None]
     lines = [
         f"Longest:   {longest.name} ({duration(plan.seconds[longest])})",
         *(on_a_cluster(plan, on_gpu) if on_gpu else ()),
         f"Times:     {speeds(plan)}",
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
         f"Disk:      about {FILES * len(plan.left):,} files{stored}",
-        *([f"Sizes:     not known yet of {listed(unsized, 5)}; counted as LLaDA-8B"] if unsized else ()),
         *([f"Not there: {listed(unread, 5)}. Jobs that score will fail"] if unread else ()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
@@ -210,8 +206,6 @@ def where(wildcards: Sequence[Mapping[str, str]]) -> str:
     """The values of the wildcards of jobs; of many values their number."""
     texts, counts = [], []
     for name in wildcards[0]:
-        if name == "shard":
-            continue
         values = list(dict.fromkeys(one[name] for one in wildcards))
         text = " ".join(values)
         if name in ("seed", "steps") and text[:1].isdigit():  # what a bare number is
