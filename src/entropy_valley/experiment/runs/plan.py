@@ -32,7 +32,7 @@ CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "score": 1.1e10
 # downloads, and models are of 8B.
 SHORT, LONG = 1.5, dict.fromkeys(("corpus", "fetch_backbone", "fetch_comet", "fetch_dataset"), 600.0)
 LONG |= {"latency": 130, "diagnose": 320, "generate": 270}
-START, LOADED = 5.0, 20.0  # seconds until a model is loaded, a small one or one of 8B on a GPU
+START, LOADED = 5.0, 15.0  # seconds until a model is loaded, a small one or one of 8B on a GPU
 CELL = 1400  # bytes on the disk of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
 PLURALS = {"testset": "test sets", "steps": "step budgets"}  # of wildcards
