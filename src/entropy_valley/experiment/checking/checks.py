@@ -7,7 +7,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import TextIO
 
 from entropy_valley import machine
@@ -67,11 +66,6 @@ def require_passed(lines: Iterable[Line]) -> None:
     """End this process with status 1 if a check has failed."""
     if any(line.state == FAILED for line in lines):
         sys.exit(1)
-
-
-def installation(wanted: str = "") -> Iterator[Line]:
-    """What is installed, perhaps without a GPU. ``wanted``: a build of torch such as "cu126"."""
-    return run([("torch", partial(torch_build, wanted)), ("GPUs", gpus)])
 
 
 def torch_build(wanted: str = "") -> str:

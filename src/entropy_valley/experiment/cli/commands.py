@@ -7,6 +7,7 @@ without the workflow's packages.
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import subprocess
 import sys
@@ -162,7 +163,8 @@ def _check(arguments: argparse.Namespace) -> None:
     from entropy_valley.experiment.checking import checks, subject
 
     if arguments.installation is not None:
-        checks.require_passed(checks.report(checks.installation(arguments.installation)))
+        build = functools.partial(checks.torch_build, arguments.installation)
+        checks.require_passed(checks.report(checks.run([("torch", build), ("GPUs", checks.gpus)])))
         return
     from entropy_valley.experiment.cli import configs
 

@@ -97,7 +97,8 @@ class Work:
         padding, pair = settings["loss"].get("eos_padding", 0), text.source + text.target
         padding = pair if padding == "batch" else padding  # the longest pair of a micro-batch has about twice the mean
         masked = (text.target + padding) / 2
-        return self.size(job.wildcards["backbone"]).step_work(pairs * (pair + padding), pairs * masked)
+        # The frozen weights take part in the forward pass and in the gradient of its input.
+        return 2 * self.size(job.wildcards["backbone"]).pass_work(pairs * (pair + padding), pairs * masked)
 
     def _translate(self, job: Job) -> float:
         spec = params.translating(self.experiment, params.set_of(self.experiment, job.wildcards))
