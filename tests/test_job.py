@@ -227,7 +227,7 @@ def test_an_environment_is_checked_once_on_each_kind_of_gpu(monkeypatch, tmp_pat
 
 def given(count, **variables):
     """What CUDA_VISIBLE_DEVICES becomes for a job with these environment variables."""
-    claims = gpus.claimed(count, variables, lambda text: None)
+    claims = gpus.claimed(count, variables)
     for claim in claims.values():
         claim.close()
     return ",".join(gpu.visible for gpu in claims) or "as it was"
@@ -246,7 +246,7 @@ def test_what_a_scheduler_assigns_and_jobs_without_gpus_are_left_alone(machine, 
 
 
 def test_an_allocation_of_several_gpus_is_shared_out(machine):
-    ((gpu, claim),) = gpus.claimed(1, {"SLURM_JOB_ID": "7", gpus.VISIBLE: "2,5"}, print).items()
+    ((gpu, claim),) = gpus.claimed(1, {"SLURM_JOB_ID": "7", gpus.VISIBLE: "2,5"}).items()
     with claim:
         assert gpu.visible == "2"
         assert given(1, SLURM_JOB_ID="7", CUDA_VISIBLE_DEVICES="2,5") == "5"
@@ -255,7 +255,7 @@ def test_an_allocation_of_several_gpus_is_shared_out(machine):
 def test_gpus_are_named_by_uuid_or_as_the_user_names_them(machine):
     assert given(1) == UUIDS[0]
     assert given(2, CUDA_VISIBLE_DEVICES="3,1") == "3,1"
-    ((gpu, claim),) = gpus.claimed(1, {gpus.VISIBLE: UUIDS[3]}, print).items()
+    ((gpu, claim),) = gpus.claimed(1, {gpus.VISIBLE: UUIDS[3]}).items()
     with claim:
         assert gpu.visible == UUIDS[3]
         assert given(1, CUDA_VISIBLE_DEVICES="3,1") == "1"  # one GPU has two names

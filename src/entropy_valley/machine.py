@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,7 @@ SCHEDULERS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 Gpu = namedtuple("Gpu", ["uuid", "visible", "name"])
 
 
-def claimed(count: int, variables: Mapping[str, str], say: Callable[[str], None]) -> dict[Gpu, socket.socket]:
+def claimed(count: int, variables: Mapping[str, str]) -> dict[Gpu, socket.socket]:
     """Claim ``count`` GPUs for this process. Each claim lasts until its socket is closed, at the latest by the end of
     the process.
 
@@ -105,11 +105,12 @@ def claimed(count: int, variables: Mapping[str, str], say: Callable[[str], None]
         raise InputError("GPUs", f"{count} wanted, {len(present)} on this machine", remedy)
     claims = _claims(count, present)
     if not claims:
-        say(f"waiting: {count} of {len(present)} GPUs wanted, jobs of another run use them")
+        text = f"waiting: {count} of {len(present)} GPUs wanted, jobs of another run use them"
+        print(text, file=sys.stderr, flush=True)
     while not claims:
         time.sleep(random.uniform(0.2, 1.0))  # two that take one after the other do not wait for each other
         claims = _claims(count, present)
-    say("on " + ", ".join(f"{gpu.name} ({gpu.uuid})" for gpu in claims))
+    print("on", ", ".join(f"{gpu.name} ({gpu.uuid})" for gpu in claims), file=sys.stderr, flush=True)
     return claims
 
 

@@ -61,12 +61,12 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
         if snakemake.log:
             machine.speak_into(snakemake.log[0])
         if number := os.environ.get("SLURM_JOB_ID"):
-            _say(f"SLURM job {number}")
+            print(f"SLURM job {number}", file=sys.stderr, flush=True)
         job = ScriptJob(snakemake)
         if "confirm" not in job.execution:
             os.environ["HF_HUB_OFFLINE"] = "1"
         if count := snakemake.resources.get("gpu", 0):
-            _held.update(machine.claimed(count, os.environ, _say))
+            _held.update(machine.claimed(count, os.environ))
             if _held:
                 os.environ[machine.VISIBLE] = ",".join(gpu.visible for gpu in _held)
             if not any(name in os.environ for name in ALLOCATOR):  # passes of many sizes leave fewer gaps
@@ -92,7 +92,3 @@ def check_machine(subject: Mapping[str, Any], out: str | Path) -> None:
     if machine.run_module("entropy_valley.experiment.checking", files.canonical(subject), str(out)):
         remedy = "Its log says under `failed` what to correct; `check: false` in the config leaves the check out."
         raise errors.InputError("check", "this machine does not run the jobs of this config", remedy)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
