@@ -18,6 +18,7 @@ import dataclasses
 import functools
 import itertools
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -288,6 +289,8 @@ def made(
 
 # --- In which keys the params of two jobs, or two configs, differ.
 
+LONGEST = 60  # characters of a value in print
+SHARED = 12  # of them, before the first that differs
 ABSENT = object()  # the value of a key that one side does not have
 
 
@@ -299,8 +302,12 @@ class Difference(NamedTuple):
     after: Any
 
     def __str__(self) -> str:
-        """``key: before → after``, of long values the beginning."""
-        before, after = ("absent" if one is ABSENT else brief(files.canonical(one)) for one in self[1:])
+        """``key: before → after``. Where one of the two is long, both begin shortly before they differ."""
+        texts = ["absent" if one is ABSENT else files.canonical(one) for one in self[1:]]
+        start = 0
+        if max(map(len, texts)) > LONGEST:
+            start = max(0, len(os.path.commonprefix(texts)) - SHARED)  # noqa: RUF071 - of characters
+        before, after = ("…" * (start > 0) + brief(text[start:], LONGEST) for text in texts)
         return f"{self.key}: {before} → {after}"
 
 
