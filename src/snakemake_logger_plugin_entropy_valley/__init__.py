@@ -180,7 +180,6 @@ class RunScreen(Screen):
         self._show_logs, self._stopped, self._ends, self._told = show_logs, False, False, time.monotonic()
         self._begun = time.time() - 1  # the clock of files is a little slow
         self._running: dict[int, tuple[str, float]] = {}  # name and start by id
-        self._names: dict[int, str] = {}
         self._failed: dict[int, str] = {}  # name and cause by id
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
@@ -188,7 +187,7 @@ class RunScreen(Screen):
             case LogEvent.RUN_INFO:
                 yield from _counted({rule: jobs for rule, jobs in record.stats.items() if rule not in ("all", "total")})
             case LogEvent.JOB_INFO:
-                self._begin(record.jobid, name_of(record.rule_name, record.wildcards))
+                self._running[record.jobid] = name_of(record.rule_name, record.wildcards), time.monotonic()
             case LogEvent.JOB_FINISHED:
                 yield from self._done(record)
             case LogEvent.JOB_ERROR:
@@ -197,14 +196,11 @@ class RunScreen(Screen):
                 yield from self._progress(record.done, record.total)
             case None if " has been submitted with SLURM jobid " in record.getMessage():
                 if single := SUBMITTED.match(record.getMessage()):
-                    self._begin(int(single[1]), "/".join(filter(None, single.group(2, 3))))
+                    self._running[int(single[1])] = "/".join(filter(None, single.group(2, 3))), time.monotonic()
             case _:
                 self._stopped |= record.getMessage().startswith(STOPPING)
                 self._ends |= record.getMessage().startswith(ENDING)
                 yield from super().lines(record)
-
-    def _begin(self, job: int, name: str) -> None:
-        self._names[job], self._running[job] = name, (name, time.monotonic())
 
     def _done(self, record: logging.LogRecord) -> Iterator[str]:
         self._failed.pop(record.job_id, None)  # a second attempt has succeeded
@@ -215,10 +211,9 @@ class RunScreen(Screen):
 
     def _error(self, record: logging.LogRecord) -> Iterator[str]:
         """A failed job, and its log, unless that is of an earlier run; those that Ctrl-C has ended did not fail."""
-        self._running.pop(record.jobid, None)
+        name, _ = self._running.pop(record.jobid, (record.rule_name, None))
         if self._stopped:
             return
-        name = self._names.setdefault(record.jobid, record.rule_name)
         logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
         causes = filter(None, map(cause_of, logs))
         self._failed[record.jobid] = ": ".join([name, *(cause.removeprefix(ERROR) for cause in causes)])
