@@ -32,14 +32,14 @@ def chosen(backbone, logits_of, prompt, source, method):
 
 
 @pytest.mark.parametrize("method", ["ev", "ratio"])
-def test_the_choices_are_the_translators(diffusion, method):
-    prompt = Prompt("{src} = ", diffusion.tokenizer)
+def test_the_choices_are_the_translators(backbone, method):
+    prompt = Prompt("{src} = ", backbone.tokenizer)
     method = make_method(method, RATIOS if method == "ev" else {"ratios": 0.8})
-    logits_of = of_stock(diffusion)
+    logits_of = of_stock(backbone)
     for source, ours in zip(
-        SOURCES, Translator(diffusion, prompt, method, steps=1).translate(SOURCES[:6]), strict=False
+        SOURCES, Translator(backbone, prompt, method, steps=1).translate(SOURCES[:6]), strict=False
     ):
-        mine = chosen(diffusion, logits_of, prompt, source, method)
+        mine = chosen(backbone, logits_of, prompt, source, method)
         assert (mine.canvas, mine.scores.keys()) == (ours.canvas, ours.scores.keys())
         for slots, reading in ours.readings.items():
             assert mine.readings[slots].tokens == reading.tokens

@@ -7,7 +7,6 @@ import math
 
 import pytest
 import torch
-from tiny_adapters import adapter_of
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from entropy_valley.decoding import head as heads
@@ -15,7 +14,6 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.head import Head, float32_product, slot_values, sourced_values
-from entropy_valley.model.adapters import attach
 from entropy_valley.model.load import load_backbone
 
 
@@ -77,20 +75,6 @@ def test_equal_logits_give_the_lower_token(block):
     values = slot_values(Head(head), torch.ones(5, 1), mask_id=0, eos_id=2)
     assert values.token.tolist() == [1] * 5
     torch.testing.assert_close(values.entropy, torch.full((5,), 299.0, dtype=torch.float64).log())
-
-
-@torch.inference_mode()
-def test_an_adapter_beside_the_heads_weights_counts(block):
-    head, states = random_head(20, 300, 1)
-    down, up = torch.randn(2, 16), torch.randn(300, 2)
-    merged = torch.nn.Linear(16, 300, bias=False)
-    merged.weight.data = head.weight + up @ down
-    model = torch.nn.ModuleDict({"lm_head": head})
-    model.untie = lambda: None
-    attach(model, adapter_of({"lm_head": (down, up)}, alpha=2), "here")
-    pair = (slot_values(Head(module), states, mask_id=7, eos_id=2) for module in (merged, model["lm_head"]))
-    for column, other in zip(*pair, strict=True):
-        torch.testing.assert_close(column, other, rtol=1e-4, atol=1e-6)
 
 
 # --- SIG against its definition, where that can be computed, and where only the exact answer can.

@@ -40,15 +40,6 @@ def test_a_token_declared_beside_the_tokenizer_is_one_token(checkpoint, tmp_path
     assert tokenizer.get_vocab()["ти"] in tokenizer("cat ти dogs", add_special_tokens=False)["input_ids"]
 
 
-@pytest.mark.parametrize("value", [None, []])
-def test_declarations_of_another_type_are_one_error(checkpoint, tmp_path, value):
-    folder = shutil.copytree(checkpoint, tmp_path / "checkpoint")
-    settings = files.read_json(folder / "tokenizer_config.json")
-    files.write_json(folder / "tokenizer_config.json", settings | {"added_tokens_decoder": value})
-    with pytest.raises(InputError, match=r"tokenizer\.json: is not a tokenizer that can be read"):
-        load_tokenizer(folder, FAMILIES["diffullama"])
-
-
 def test_it_knows_prompt_context_and_digests(checkpoint):
     read = run_model(checkpoint, "diffullama", prompt=TEMPLATE, bos=True)
     bare = run_model(checkpoint, "diffullama", prompt=TEMPLATE)

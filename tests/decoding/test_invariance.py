@@ -22,7 +22,6 @@ from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.head import HEAD_ROWS, whole_sums
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.requests import make_denoiser
-from entropy_valley.errors import InputError
 from entropy_valley.lengths.length_head import mean_states
 from entropy_valley.model import attention
 from entropy_valley.model.attention import pack
@@ -93,16 +92,6 @@ def test_a_canvas_longer_than_a_pass_runs_alone(narrow, canvases):
     assert run(narrow, named[-1:])[0] == {named[-1][0]: together[named[-1][0]]}
 
 
-def test_the_ledger_counts_the_padding(narrow, canvases):
-    short = list(enumerate(canvases))[:-1]
-    _, _, ledger = run(narrow, short)
-    assert ledger["tokens"] + ledger["unused"] + ledger["padded"] == FILL * ledger["passes"] and ledger["padded"]
-    assert f"and {ledger['padded']} of padding" in ledger.text()
-    _, _, plain = run(narrow, short, fill=None)
-    assert (plain["tokens"], plain["rows"], plain["padded"]) == (ledger["tokens"], ledger["rows"], 0)
-    assert "padding" not in plain.text()
-
-
 def test_mean_states_of_prompts_are_those_of_each_alone(narrow):
     rng = random.Random(4)
     prompts = [[rng.randrange(len(narrow.tokenizer)) for _ in range(length)] for length in (3, 9, 40, 41, 100)]
@@ -157,15 +146,6 @@ def test_cublaslt_is_preferred_where_cuda_is_compiled_in(build, asked, monkeypat
         assert calls == asked[:1]
         raise ZeroDivisionError
     assert calls == asked
-
-
-def test_without_memory_a_padded_pass_is_an_error(narrow, canvases, monkeypatch):
-    def fails(*given):
-        raise torch.OutOfMemoryError("out of memory")
-
-    monkeypatch.setattr(Engine, "_read", fails)
-    with pytest.raises(InputError, match=r"decoding.batch_invariant: .*padded to 320 tokens"):
-        run(narrow, list(enumerate(canvases)))
 
 
 @pytest.mark.parametrize(

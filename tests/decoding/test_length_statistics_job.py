@@ -11,7 +11,7 @@ from bench import METHODS, Bench
 from entropy_valley import files
 from entropy_valley.decoding import reference
 from entropy_valley.errors import InputError
-from entropy_valley.lengths import make_method, statistics
+from entropy_valley.lengths import make_method
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.fits import Pairs
@@ -111,16 +111,6 @@ def test_a_method_may_learn_without_a_probe(bench):
     assert len(seen) == len(rows) and not any(one.probes for one in seen)
 
 
-def test_the_line_counts_the_tokens_of_all_pairs(bench, llada, no_model):
-    no_model()
-    value = measure(bench, parts=["line"])
-    counts = [
-        tuple(len(llada.tokenizer(row[side], add_special_tokens=False)["input_ids"]) for side in ("source", "target"))
-        for row in files.read_jsonl(bench.testset)
-    ]
-    assert value == {"line": statistics.length_line(counts)}
-
-
 def test_examples_are_what_the_reference_reads(bench, llada):
     """The sentence, its proposed canvases and its own length, for the first pairs."""
     rows = files.read_jsonl(bench.testset)
@@ -144,16 +134,6 @@ def test_a_pool_is_measured_as_if_it_were_the_corpus(bench):
     measured.append(measure(bench))
     assert len(rows) > 4
     assert measured[0] == measured[1]
-
-
-def test_the_bias_leaves_out_lengths_near_the_true_one_and_beyond_the_context(bench, llada):
-    points = measure(bench)["confidence_bias"]["points"]
-    rows = files.read_jsonl(bench.testset)[:2]
-    true = [len(llada.tokenizer(row["target"], add_special_tokens=False)["input_ids"]) + 1 for row in rows]
-    canvases = {point["length"]: point["canvases"] for point in points}
-    for length in statistics.LENGTHS[:-2]:
-        assert canvases.get(length, 0) == sum(abs(length - one) > 4 for one in true)
-    assert 128 not in canvases  # the context, which holds the prompt too
 
 
 def test_a_corpus_that_nothing_can_be_fitted_to_is_said(bench):

@@ -127,25 +127,6 @@ def test_every_slot_is_revealed_once_and_as_many_a_step_as_the_schedule_says(can
         assert all(slots == sorted(slots) for slots in seen)
 
 
-def random_scores(canvases, seed=1):
-    """The scores of each canvas, all slots masked."""
-    lengths = torch.tensor([canvas.length for canvas in canvases])
-    canvas = torch.arange(len(canvases)).repeat_interleave(lengths)
-    position = torch.cat([torch.arange(length) for length in lengths])
-    values = SlotValues(position, *torch.zeros(3, len(position), dtype=torch.float64))
-    scores = make_denoiser("random", {"seed": seed}).scores(
-        Slots(canvases, canvas, position, torch.zeros(len(canvases)), values, values.entropy)
-    )
-    return [part.tolist() for part in scores.split(lengths.tolist())]
-
-
-@given(st.lists(CANVAS, min_size=1, max_size=5), st.integers(0, 9))
-def test_random_depends_on_seed_and_canvas_alone(canvases, seed):
-    together = random_scores(canvases, seed)
-    assert together == [random_scores([canvas], seed)[0] for canvas in canvases]
-    assert random_scores(canvases[::-1], seed) == together[::-1]
-
-
 @given(st.integers(1, 500), st.integers(1, 200))
 def test_floors_reveal_as_many_slots_in_as_many_steps(length, steps):
     ours, theirs = reveal_counts(length, steps), reveal_counts(length, steps, "floors")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 import sys
 
-from entropy_valley import files
-from entropy_valley.decoding.canvas import CachePolicy, Canvas, ProbeResult, Reuse, footnote
+from entropy_valley.decoding.canvas import CachePolicy, ProbeResult, footnote
 from entropy_valley.decoding.requests import Denoising, Draft, Probe
 from entropy_valley.decoding.runner import Memo
-from entropy_valley.revisions import DECODING
 from entropy_valley.translation.pipeline import Inputs, Pipeline
 
 KEY = Memo(None, "", "").key
@@ -64,16 +62,6 @@ def test_variable_length_decoders_are_exact():
     row, daedal = {"length": 5, "candidates": [5], "scores": []}, Denoising.named("daedal", 8, "llada", {})
     requests = [asked(pipeline(refresh).denoising(0, row, daedal, {}))[0] for refresh in (None, 4)]
     assert KEY(requests[0][0][0]) == KEY(requests[1][0][0])
-
-
-def test_what_is_approximate_has_a_key_of_its_own():
-    probes = {KEY(Probe(PROMPT, 6, reuse=Reuse(beside=length))) for length in (None, 4, 5)}
-    assert len(probes) == 3 and files.digest(["probe", DECODING, "", "", PROMPT, 6]) in probes
-    cases = [(1, 4), (6, None), (6, 2), (6, 6), (6, sys.maxsize)]
-    requests = [MED.request(Canvas(PROMPT, length), 99, cache=CachePolicy(refresh)) for length, refresh in cases]
-    keys = [KEY(one) for one in requests]
-    assert len(set(keys)) == 4 and keys[:2] == [KEY(MED.request(Canvas(PROMPT, n), 99)) for n in (1, 6)]
-    assert keys[-2] == keys[-1]
 
 
 def test_the_name_and_the_footnote_of_a_decoder():
