@@ -158,13 +158,6 @@ def test_a_column_of_other_values_is_no_text(local, tmp_path, value):
         list(sources.make({**local, "split": "dev"}).pairs("en-zh", "dev", 1))
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"repository": "a/b", "revision": "c", "files": {"a": 5}}'])
-def test_a_manifest_of_others_is_one_error(local, tmp_path, content):
-    (tmp_path / "dataset.json").write_text(content)
-    with pytest.raises(InputError, match=r"dataset\.json: .*(no field files|must be)"):
-        list(sources.make(local).pairs("en-zh", "train", 1))
-
-
 def test_a_text_that_is_not_utf8_is_bad_input(local, tmp_path):
     texts = pa.array([b"ein Stra\xdfe"], pa.binary()).view(pa.string())
     rows = pa.StructArray.from_arrays([texts, texts], names=["zh", "en"])

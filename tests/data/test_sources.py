@@ -4,7 +4,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from run_rule import run_here, run_rule
 
 from entropy_valley import files
 from entropy_valley.data import build, sources
@@ -48,13 +47,6 @@ def test_embedded_corpus_is_deterministic_and_disjoint():
     assert train[0]["id"] == "train-000001" and test[-1]["id"] == "test-000010"
     for one, other in ((train, dev), (train, test), (dev, test)):
         assert not any(a & b for a, b in zip(sides(one), sides(other), strict=True))
-
-
-def test_filters_apply_to_both_sides_and_are_counted():
-    limits = {"en": {"words": [5, 6]}, "zh": {"characters": [8, 12]}}
-    train, _, report, _ = build.corpus(spec({"name": "embedded"}, filters=limits), SOURCES)
-    assert all(5 <= len(row["source"].split()) <= 6 and 8 <= len(row["target"]) <= 12 for row in train)
-    assert report["counts"]["read"] == report["counts"]["filtered"] + 25
 
 
 def test_a_language_without_limits_is_not_filtered_and_the_log_says_so(capsys):
@@ -278,29 +270,3 @@ def test_a_test_set_without_a_sentence_is_refused(tmp_path):
 
 
 # --- The scripts of the workflow.
-
-SCRIPT_SPEC = {"direction": "en-de", "revision": 1, "seed": 1, "source": {"name": "embedded"}}
-READ = {"own": [], "dataset": []}
-HOW = {"folder": None, "rows": None}
-
-
-def test_testset_script_ends_bad_input_with_one_line(tmp_path):
-    out = tmp_path / "test.jsonl"
-    run_here("testset", {**SCRIPT_SPEC, "limit": 7}, READ, out, HOW)
-    before = out.read_bytes()
-    log = run_rule("testset", {**SCRIPT_SPEC, "limit": None}, READ, out, HOW, fails=True)
-    assert log.startswith("error: ") and log.count("\n") == 1
-    assert out.read_bytes() == before
-
-
-def test_overlap_script_warns_of_test_sentences_in_training(tmp_path, capsys):
-    rows = [{"id": str(n), "source": f"{n}", "target": f"zu {n}"} for n in range(4)]
-    read = {name: tmp_path / f"{name}.jsonl" for name in ("testset", "train")}
-    files.write_jsonl(read["testset"], rows)
-    files.write_jsonl(read["train"], rows[1:])
-    run_here("overlap", {"revision": 1}, read, tmp_path / "out.json")
-    warning = f"warning: {read['testset']}: 3 of 4 sources occur in the training pairs"
-    assert capsys.readouterr().err.startswith(warning)
-    files.write_jsonl(read["train"], [{"id": "5", "source": "5", "target": "zu 5"}])
-    run_here("overlap", {"revision": 1}, read, tmp_path / "out.json")
-    assert capsys.readouterr().err == ""

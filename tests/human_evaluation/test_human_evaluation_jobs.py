@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import fake_ratings
 import pytest
 from run_rule import run_here
@@ -39,20 +37,6 @@ def test_forms_in_which_no_row_is_rated_are_refused(packed, tmp_path):
     with pytest.raises(InputError, match="human_evaluation: no row is rated in the forms of en-zh"):
         rate(packed, tmp_path / "en-zh.A.csv")
     assert not (tmp_path / "ratings.jsonl").exists()
-
-
-def test_from_a_pack_to_ratings(packed, tmp_path, capsys):
-    form = tmp_path / "en-zh.A.csv"
-    who = {"annotator": "A"}
-    run_here("human_forms", {"seed": 1}, packed["pack"], form, wildcards=who, rule="human_simulated")
-    lines = form.read_text("utf-8-sig").splitlines()
-    first = lines[1].split(",")
-    form.write_text("\n".join([lines[0], ",".join([*first[:5], *[""] * 6]), *lines[2:]]), encoding="utf-8")
-    rate(packed, form)
-    assert "A rated 23 of 24 sentences: the form is partial" in capsys.readouterr().err
-    rows = files.read_jsonl(tmp_path / "ratings.jsonl")
-    mapping = {row["id"]: row for row in json.loads((tmp_path / "mapping.json").read_text())["rows"]}
-    assert len(rows) == 23 and all(mapping[row["id"]]["testset_id"] == row["testset_id"] for row in rows)
 
 
 @pytest.mark.parametrize(

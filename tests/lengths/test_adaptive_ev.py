@@ -15,12 +15,6 @@ def adaptive(source_tokens, valley, ratios=RATIOS, **settings):
     return search(length_method, source_tokens, entropy=lambda length: float(abs(length - valley)))
 
 
-def test_a_valley_inside_the_window_is_evs():
-    row, rounds = adaptive(20, 21)
-    assert rounds == [[17, 21, 23]]
-    assert row == {"length": 21, "candidates": [17, 21, 23], "scores": [4.0, 0.0, 2.0], "calls": 3, "slots": 61}
-
-
 def test_the_window_follows_the_valley_by_that_sides_step():
     row, rounds = adaptive(20, 14)
     assert rounds == [[17, 21, 23], [13], [9]]  # 0.6, then 0.4, where the entropy rises again

@@ -4,7 +4,7 @@ import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import statistics as fitting
-from entropy_valley.lengths.statistics import LengthStatistics, confidence_curve
+from entropy_valley.lengths.statistics import confidence_curve
 
 
 def test_the_line_is_found_again():
@@ -62,14 +62,3 @@ def test_no_parameter_is_negative_and_so_no_bias():
 def test_too_few_lengths_for_five_parameters():
     with pytest.raises(InputError, match="confidences at 4 lengths, the bias curve has five parameters"):
         fitting.confidence_bias([(length, 0.5) for length in (1, 2, 4, 6, 6)])
-
-
-def test_from_what_is_measured_to_statistics():
-    parts = {
-        "line": fitting.length_line([(4, 3), (4, 5)]),
-        "confidence_bias": fitting.confidence_bias([(length, 0.5) for length in fitting.LENGTHS]),
-    }
-    statistics = LengthStatistics.of(parts)
-    assert confidence_curve(9, *statistics.bias) == pytest.approx(0.5, abs=1e-3)
-    assert statistics.line.expected(4) == pytest.approx(5.0)
-    assert LengthStatistics.of({"line": parts["line"]}).bias is None

@@ -31,11 +31,6 @@ def proposed(method, sentence):
     return max(method.propose(sentence, {}), default=None) or method.choose(sentence, {}).length
 
 
-def test_the_eos_slot_is_a_switch():
-    assert candidate_length(0.7, 10, reserve_eos_slot=False) == 7
-    assert candidate_length(0.1, 1, reserve_eos_slot=False) == 1
-
-
 @given(st.decimals("0.01", "9.99", places=2), st.integers(1, 2000))
 def test_it_is_the_floor_of_the_decimal_product(ratio, source):
     floor = int((ratio * source).to_integral_value(ROUND_FLOOR))

@@ -167,11 +167,6 @@ class TestUnpadded:
         assert sum(map(len, chunks)) == len(set(company)) + 20  # only the broken chunk was scored twice
 
 
-def test_empty_and_missing_hypotheses(comet_folder, segments):
-    assert len(scores(comet_folder, [("a source", "", "a reference")])) == 1
-    assert ready(comet_folder).segment_scores([], [], []) == []
-
-
 def test_signature(comet_folder):
     signature = ready(comet_folder, batch_size=4).signature
     assert signature.startswith("comet:2.2.7|model:toy|digest:")

@@ -82,9 +82,3 @@ def test_a_checkpoint_that_names_no_encoder(tmp_path, named):
 def test_a_revision_is_of_a_repository():
     with pytest.raises(ValueError, match="`revision` is the commit of a `checkpoint` on the hub"):
         comet.MainComet(checkpoint="my/model.ckpt", revision=OLD)
-
-
-def test_a_manifest_of_others_is_one_error(tmp_path):
-    (tmp_path / comet_checkpoint.MANIFEST).write_text("[]")
-    with pytest.raises(InputError, match=r"comet\.json: it is \[\], but must be a JSON object"):
-        comet_checkpoint.check(tmp_path, "Unbabel/wmt22-comet-da", None)

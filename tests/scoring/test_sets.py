@@ -142,12 +142,6 @@ def test_a_metric_cannot_change_what_the_metrics_after_it_read(job, tmp_path, mo
         job("careless", metrics={"careless": {"metric": "careless:Careless"}})
 
 
-def test_a_metric_of_systems_has_no_column_of_sentences(job):
-    rows, system = job("more", metrics={"bleu_char": {"metric": "bleu", "tokenize": "char"}})[EV]
-    assert "tok:char|" in system["signatures"]["bleu_char"]
-    assert list(rows[0]) == ["id", "toy_comet", "chrf"]
-
-
 def test_a_score_that_is_no_number_is_named_with_its_cell(job, monkeypatch, segments):
     """All others are in the store by then."""
     real = comet.unpadded_scores

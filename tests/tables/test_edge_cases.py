@@ -80,16 +80,6 @@ class TestGap:
         )
         assert even.numbers(MAIN).query("direction == 'zh-en'")["gap_closure_mean"].isna().all()
 
-    def test_nor_in_studies_and_figures(self, even):
-        assert any("n/a" in row for row in even.rows("tables/full_pareto"))
-        numbers = even.numbers("figures/crossbb").query("direction == 'zh-en' and backbone == 'llada-tiny'")
-        assert numbers["gap_closure_mean"].isna().all()
-
-    def test_it_has_no_interval(self, run):
-        score(run, "tables/variants", {"oracle": 0.5})
-        column = [row[5] for row in run.rows("tables/variants") if len(row) > 5]
-        assert set(column) <= {"–", ""}
-
 
 @pytest.mark.parametrize(
     ("off", "part", "said"),
@@ -137,13 +127,6 @@ def test_a_study_of_one_method_has_no_baseline_and_no_gap(tmp_path):
     assert "Entropy-Valley" in row[0] and row[3] == "n/a" and "leaves out runs" not in run.text("tables/one")
 
 
-def test_the_main_table_prints_the_metrics_that_are_asked_for(tmp_path):
-    run = finished.Run(tmp_path, tables={"metrics": ["chrf", "toy_comet"], "studies": []})
-    head = run.text(MAIN).splitlines()[0]
-    assert head.index("chrF") < head.index("toy COMET") and "sacreBLEU" not in head
-    assert "sacreBLEU" not in run.text(MAIN)
-
-
 def test_a_backbone_with_a_seed_that_the_first_lacks_has_no_difference_over_runs(tmp_path):
     study = {"backbones": ["dream-tiny", "llada-tiny"], "methods": ["ev"], "columns": ["difference"], "seeds": "all"}
     run = finished.Run(tmp_path, studies={"mine": study | {"directions": ["en-zh"]}}, tables={"studies": ["mine"]})
@@ -157,19 +140,6 @@ def test_a_transfer_is_tested_under_its_own_step_budget(tmp_path):
     run = finished.Run(tmp_path, studies={"mine": study}, tables={"studies": ["full_pareto", "mine"]})
     text = run.text("tables/mine")
     assert "Reveal order MED, T = 4; a row is one run." in text and "n/a" not in text
-
-
-def test_a_methods_label_also_stands_in_the_titles_of_columns(tmp_path):
-    run = finished.Run(tmp_path, length_methods={"ev": {"label": "Valley of entropy", "short": "Valley"}})
-    assert "| Valley − system [95 % CI], p |" in run.text("tables/direct_length_baselines")
-    head = run.text("tables/defr_transfer").splitlines()[0]
-    assert "| toy COMET: Valley | Valley − Ratio [95 % CI] |" in head
-
-
-def test_the_number_of_sentences_of_each_direction(run):
-    for cell in where(run, MAIN, direction="zh-en"):
-        run.put(cell, SCORES, sentences=2037)
-    assert "Sentences (N): En→Zh: 16; Zh→En: 2,037." in notes_of(run.text(MAIN))
 
 
 class TestSentences:
@@ -201,11 +171,6 @@ class TestSentences:
         with pytest.raises(InputError, match=r"grammar ev med-T8: sentence 'test-000001' has 0 entropies of \d cand"):
             run.make("tables/cases")
 
-    def test_no_sentences_are_a_count_of_0_and_dashes(self, tmp_path):
-        run = finished.Run(tmp_path, coverage={"buckets": {"en-zh": [0.01, 0.02]}}, tables={"studies": []})
-        (row,) = [row for row in run.rows("tables/coverage") if row[0] == "r < 0.01"]
-        assert row[1] == "0" and set(row[2:]) == {"–"}
-
     def test_equal_leads_have_no_correlation(self, run):
         for cell in run.cells("tables/negative_order"):
             run.score(cell, 0.5 + 0.1 * (cell.order == "med"))
@@ -213,17 +178,7 @@ class TestSentences:
         assert pd.read_csv(made["csv"]).query("metric == 'spearman_rho'")["value"].isna().all()
         assert "MED: n/a (LLaDA-tiny" in made["md"].read_text(encoding="utf-8")
 
-    def test_a_small_p_of_a_correlation_is_not_printed_as_zero(self, run):
-        main, other = sorted(where(run, "tables/negative_order", method="oracle"), key=lambda cell: cell.order != "med")
-        values = {row["id"]: row["concentration"] for row in run.results.diagnostics(main, "sig")}
-        ranked = sorted(values, key=values.__getitem__)
-        ranked[:2] = ranked[1::-1]
-        run.score(main, 0.5)
-        run.score(other, *(0.5 + 0.01 * ranked.index(row["id"]) for row in run.read(other, SCORES)))
-        (line,) = [line for line in notes_of(run.text("tables/negative_order")) if line.startswith("Spearman")]
-        assert "two-sided p = " in line and "p = 0.0000" not in line
-
-    @pytest.mark.parametrize("name", ["negative_order", "coverage", "cases", "dream_instruct", "dissociation"])
+    @pytest.mark.parametrize("name", ["negative_order", "coverage"])
     def test_outputs_of_other_sentences_are_refused(self, run, name):
         cell = run.cells(f"tables/{name}")[-1]
         first, *rows = run.read(cell, SCORES)
@@ -270,13 +225,9 @@ class TestInstruct:
     @pytest.mark.parametrize(
         ("name", "text"),
         [
-            ("losses.csv", "step,loss,cross_entropy\n"),
             ("losses.csv", "step,loss\n1,2\n"),
             ("losses.csv", "step,loss,cross_entropy\n1,2,nan\n"),
-            ("losses.csv", "step,loss,cross_entropy\n1,2,many\n"),
-            ("losses.csv", "step,loss,cross_entropy\n1,2,3\n2\n"),
             ("adapter.json", "{}"),
-            ("adapter.json", '{"vocabulary": "many"}'),
             ("adapter.json", '{"vocabulary": 1}'),
         ],
     )
@@ -297,13 +248,6 @@ class TestPeople:
         run.replace(path, [row for row in rows if row["annotator"] != "B" or row["id"] > rows[4]["id"]])
         assert "Partial: of the 8 sentences of En→Zh were rated by A 8, B 3, C 8." in run.text("tables/human_eval")
 
-    def test_equal_ratings_have_no_correlation_and_print_no_nan(self, run):
-        path = self.ratings(run, "en-zh")
-        equal = {"first": {"adequacy": 3, "fluency": 3}, "second": {"adequacy": 3, "fluency": 3}}
-        run.replace(path, [row | equal for row in files.read_jsonl(path)])
-        titles = [axes.get_title() for axes in run.figure("figures/human_eval").axes]
-        assert "Spearman's ρ = n/a" in titles and not any("nan" in title for title in titles)
-
     def test_an_annotator_who_sent_nothing_has_dashes(self, run):
         path = self.ratings(run, "zh-en")
         run.replace(path, [row for row in files.read_jsonl(path) if row["annotator"] == "A"])
@@ -313,33 +257,11 @@ class TestPeople:
 
 
 class TestSettings:
-    def test_a_language_without_limits_is_named(self, run):
-        path = run.root / "corpus/zh-en/corpus.json"
-        content = files.read_json(path)
-        run.replace(path, content | {"filters": content["filters"] | {"zh": {}}})
-        assert "Zh none" in run.text("tables/corpus")
-
-    def test_a_setting_without_a_printed_name_is_shown_where_it_is_not_the_default(self, run):
-        path = run.root / "en-zh/llada-tiny/seed1/adapter/adapter.json"
-        facts = files.read_json(path)
-        facts["spec"]["training"] |= {"too_long": "drop", "keep_every": 4, "loss": {"antithetic": False}}
-        run.replace(path, facts)
-        keys = set(run.numbers("tables/hyperparams")["key"])
-        assert {"keep_every", "loss_antithetic"} <= keys and "too_long" not in keys
-
     def test_copies_of_the_source_are_counted_below(self, run):
         for cell in run.cells("tables/main"):
             run.put(cell, SCORES, copies=3 * (cell.method == "ev" and cell.direction == "en-zh"))
         (note,) = [note for note in notes_of(run.text("tables/main")) if "copy" in note]
         assert note == "Translations that are a copy of their source: EV, LLaDA-tiny, En→Zh 6 of 32."
-
-    def test_another_day_of_latencies_is_another_line(self, run):
-        path = run.root / "en-zh/llada-tiny/seed1/latency/grammar/ev/med-T8.json"
-        run.replace(path, files.read_json(path) | {"date": "2020-02-02"})
-        notes = [
-            note for note in notes_of(run.text("tables/direct_length_baselines")) if note.startswith("Latency, with")
-        ]
-        assert len(notes) == 2 and any(note.endswith("2020-02-02.") for note in notes)
 
 
 def test_without_a_comet_the_gap_is_judged_by_chrf(tmp_path):

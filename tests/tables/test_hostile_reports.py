@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from matplotlib import figure
-from pydantic import TypeAdapter, ValidationError
 
 from entropy_valley import files
 from entropy_valley.data.build import overlap
@@ -21,7 +20,6 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment.tables import render, style
 from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown
 from entropy_valley.scoring.sets import read_outputs
-from entropy_valley.settings import Name
 from entropy_valley.texts import shown, unguarded
 
 # Marks of LaTeX, Markdown and HTML that stay text in tables and pages.
@@ -104,12 +102,6 @@ def test_a_figure_reads_no_formula():
         assert not figure.Figure().text(0, 0, r"$\frac{$").get_parse_math()
 
 
-@pytest.mark.parametrize("name", ["../x", "a/b", ".", "..", "", "-x", "~x", "a\nb", "a b", "x\n", "é", "a\0"])
-def test_names_are_no_paths(name):
-    with pytest.raises(ValidationError):
-        TypeAdapter(Name).validate_python(name)
-
-
 def rows(*pairs):
     return [{"id": str(number), "source": source, "target": target} for number, (source, target) in enumerate(pairs)]
 
@@ -142,11 +134,6 @@ def outputs(tmp_path, ids, hypothesis):
 def test_a_hypothesis_is_a_text(tmp_path, value):
     with pytest.raises(InputError, match=r"h\.jsonl: hypothesis of .1. is .*, not a text"):
         outputs(tmp_path, ["1"], value)
-
-
-def test_an_id_comes_once(tmp_path):
-    with pytest.raises(InputError, match=r"t\.jsonl:3: id '1' is there already, in line 1"):
-        outputs(tmp_path, ["1", "2", "1"], "x")
 
 
 @pytest.mark.parametrize("content", [b"x" * 1001, b"\xff\n", None], ids=["large", "not UTF-8", "no archive"])

@@ -71,12 +71,6 @@ def test_every_table_compiles_and_fits_into_a_paper(every_table, pdflatex):
     assert not re.search(r"Overfull.*|Float too large.*", log)
 
 
-def test_every_table_names_the_number_of_its_sentences(every_table):
-    for report, table in every_table.items():
-        named = [note for note in table.notes if re.match(r"N = \d+ sentences\.|Sentences \(N\): ", note)]
-        assert len(named) == report.kind.scored, report.key
-
-
 def test_the_fonts_have_every_character_and_scores_have_one_scale(every_table):
     for report, table in every_table.items():
         assert r"\texttt{U+" not in to_text("float.tex", table, "", report.text, "tab:it"), report.key
@@ -108,7 +102,7 @@ def test_every_feature_of_a_table_compiles(pdflatex):
     assert "Overfull" not in pdflatex(text)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(30, 8), (30, 20), (60, 8), (60, 16)])
+@pytest.mark.parametrize(("rows", "columns"), [(30, 20), (60, 8)])
 def test_a_wide_table_is_scaled_and_a_long_one_takes_several_pages(rows, columns, pdflatex):
     listed = [Row([f"row {number // 2}", *["0.8123"] * (columns - 1)], "All") for number in range(rows)]
     shown = Shown(pd.DataFrame(), [Column(f"C{number}") for number in range(columns)], listed, labels=2)

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_training import ROWS, TEMPLATE, canvases_of, pairs_of
 
-from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.training.loss import Batches, Passes, draw_masks, draw_times, eos_padding, lay_out, stream, tokenise
 
@@ -58,18 +57,6 @@ def test_pairs_are_prompt_target_and_one_eos(load):
         assert pairs.prompts[number] == len(source)
 
 
-def test_long_pairs_are_dropped_and_counted_never_cut(load):
-    backbone = load()
-    everything = pairs_of(backbone)
-    limit = int(everything.lengths.median())
-    some = pairs_of(backbone, limit)
-    assert some.lengths.max() == limit
-    assert len(some) == (everything.lengths <= limit).sum()
-    assert some.dropped == len(ROWS) - len(some) > 0
-    with pytest.raises(InputError, match="no pair has at most 3 tokens"):
-        pairs_of(backbone, 3)
-
-
 @pytest.mark.parametrize("padding", [0, 3, "batch"])
 def test_eos_padding(load, padding):
     backbone = load()
@@ -110,12 +97,6 @@ def test_every_sequence_has_a_mask(seed, targets, time):
     masked = draw_masks(torch.full((len(targets),), time), targets, stream(seed))
     assert masked.shape == (targets.sum(),)
     assert all(part.any() for part in masked.split(targets.tolist()))
-
-
-def test_masks_follow_their_rate():
-    targets = torch.full((3,), 20_000)
-    shares = draw_masks(torch.tensor([0.1, 0.5, 1.0]), targets, stream(5)).view(3, -1).float().mean(1)
-    assert shares.tolist() == pytest.approx([0.1, 0.5, 1.0], abs=0.01)
 
 
 def test_the_forced_mask_is_uniform():
