@@ -14,8 +14,6 @@ from transformers import (
     BertForMaskedLM,
     GPT2Config,
     GPT2LMHeadModel,
-    GPTNeoXConfig,
-    GPTNeoXForCausalLM,
     ModernBertConfig,
     ModernBertForMaskedLM,
     PreTrainedTokenizerFast,
@@ -117,16 +115,12 @@ def test_a_module_that_stays_causal_is_refused(tokenizer):
 # --- A backbone of a config: `family: stock`.
 
 
-@pytest.fixture(scope="module", params=["modernbert", "gpt_neox"])
-def folder(tokenizer, tmp_path_factory, request):
-    """A checkpoint with layer norms and GELU; attention in windows, or rotation of a quarter of a head and biases."""
-    folder = tmp_path_factory.mktemp(request.param) / "stock"
-    if request.param == "gpt_neox":
-        model = small(GPTNeoXForCausalLM, GPTNeoXConfig)
-    else:
-        windows = {"local_attention": 8, "global_attn_every_n_layers": 2, "pad_token_id": 0}
-        model = small(ModernBertForMaskedLM, ModernBertConfig, **windows)
-    model.save_pretrained(folder)
+@pytest.fixture(scope="module")
+def folder(tokenizer, tmp_path_factory):
+    """A checkpoint with layer norms, GELU and attention in windows."""
+    folder = tmp_path_factory.mktemp("modernbert") / "stock"
+    windows = {"local_attention": 8, "global_attn_every_n_layers": 2, "pad_token_id": 0}
+    small(ModernBertForMaskedLM, ModernBertConfig, **windows).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
@@ -135,9 +129,8 @@ def test_a_stock_class_goes_through_a_job_of_the_workflow(folder, testset, tmp_p
     bench = Bench(tmp_path, folder.parent, testset, "stock")
     rows, _ = bench.decode("ev", steps=3)
     backbone = load_backbone(folder, "stock")
-    name = json.loads((folder / "config.json").read_text())["architectures"][0]
-    module = {"GPTNeoXForCausalLM": GPTNeoXForCausalLM, "ModernBertForMaskedLM": ModernBertForMaskedLM}[name]
-    module, prompt = module.from_pretrained(folder).eval(), Prompt(bench.spec["prompt"], backbone.tokenizer)
+    module = ModernBertForMaskedLM.from_pretrained(folder).eval()
+    prompt = Prompt(bench.spec["prompt"], backbone.tokenizer)
     sources = [row["source"] for row in files.read_jsonl(testset)]
     for row, source in zip(rows, sources, strict=True):
         tokens = plain(module, prompt.encode(source), row["canvas"]["length"], 3, backbone.mask_id, backbone.eos_id)

@@ -57,18 +57,6 @@ def test_nearly_certain_slots_keep_their_order(block):
 
 
 @torch.inference_mode()
-def test_neither_chunks_nor_neighbours_change_a_row(monkeypatch):
-    head, states = random_head(300, 500, 2)
-    whole = slot_values(Head(head), states, mask_id=0, eos_id=2)
-    monkeypatch.setitem(heads.BLOCK, "cpu", (4, 4096))
-    chunked = slot_values(Head(head), states, mask_id=0, eos_id=2)
-    alone = [slot_values(Head(head), states[row : row + 1], mask_id=0, eos_id=2) for row in (0, 150, 299)]
-    for column in range(4):
-        assert torch.equal(whole[column], chunked[column])
-        assert torch.equal(whole[column][[0, 150, 299]], torch.cat([values[column] for values in alone]))
-
-
-@torch.inference_mode()
 def test_equal_logits_give_the_lower_token(block):
     head = torch.nn.Linear(1, 300, bias=False)
     head.weight.data.zero_()
@@ -144,16 +132,20 @@ def test_distributions_that_share_nothing_stay_finite(block):
 
 
 @torch.inference_mode()
-def test_neither_chunks_nor_neighbours_change_a_sig(monkeypatch):
+def test_neither_chunks_nor_neighbours_change_a_row(monkeypatch):
     head, own, other = random_pair(2, rows=300)
     monkeypatch.setitem(heads.BLOCK, "cpu", (512, 30))
-    whole = sourced_values(Head(head), own, other, *every(own), MASK, EOS)[1]
-    alone = [
-        sourced_values(Head(head), own[[row]], other[[row]], *every(own[[row]]), MASK, EOS)[1] for row in (0, 150, 299)
-    ]
-    assert torch.equal(whole[[0, 150, 299]], torch.cat(alone))
+
+    def columns(*rows):
+        """Values and SIG of these rows alone, or of all."""
+        these = [own[[*rows]], other[[*rows]]] if rows else [own, other]
+        values, sigs = sourced_values(Head(head), *these, *every(these[0]), MASK, EOS)
+        return *values, sigs
+
+    whole, alone = columns(), [columns(row) for row in (0, 150, 299)]
     monkeypatch.setitem(heads.BLOCK, "cpu", (4, 30))
-    assert torch.equal(whole, sourced_values(Head(head), own, other, *every(own), MASK, EOS)[1])
+    for column, chunked, parts in zip(whole, columns(), zip(*alone, strict=True), strict=True):
+        assert torch.equal(column, chunked) and torch.equal(column[[0, 150, 299]], torch.cat(parts))
 
 
 @torch.inference_mode()

@@ -58,18 +58,6 @@ def test_unknown_tokens_are_the_tokenizers(translator):
     assert not translator.has_unknown("☃")  # its tokens are bytes
 
 
-class Halves:
-    """A user's own length method, mistaken: lengths are no whole numbers."""
-
-    sees_reference = False
-
-    def propose(self, sentence, probes):
-        return [sentence.source_tokens / 2]
-
-    def choose(self, sentence, probes):
-        raise NotImplementedError
-
-
 def test_entropies_are_those_of_the_translations(translator):
     sources = ["the cat", "word " * 5000, "", "a small dog"]
     entropies = [one.entropy for one in translator.translate(sources, skip=True)]
@@ -85,13 +73,6 @@ class TestLists:
         assert "sentence 8" in str(long.problem) and long.text == ""
         with pytest.raises(InputError, match="sources: sentence 2: prompt"):
             translator.translate(sources)
-
-    def test_a_class_that_cannot_work_is_an_error_and_no_sentence_is_skipped(self, translator):
-        mine = dataclasses.replace(translator, method=Halves())
-        with pytest.raises(InputError, match=r"test_hints\.py, Halves\.propose: sentence 8: proposes 1\.0 slots"):
-            mine.translate(["the cat"], skip=True, names=[8])
-        with pytest.raises(InputError, match=r"Halves\.propose: sentence 'dev\.jsonl:1': proposes 1\.0 slots"):
-            TypicalEntropy.of(mine, ["the cat"], "dev.jsonl")
 
     def test_nothing_is_made_of_nothing(self, translator):
         assert translator.translate(["", " \t"]) == [Translation(""), Translation("")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import reference_variants
 from bench import METHODS, Bench, with_turn_end
 
 from entropy_valley import files
@@ -15,7 +16,7 @@ from entropy_valley.model.prompt import Prompt
 from entropy_valley.revisions import DECODING
 from entropy_valley.translation.pipeline import Texts
 
-STEPWISE = {"sig": "stepwise_kl"}
+STEPWISE, DAEDAL = {"sig": "stepwise_kl"}, {"eos_window": 1, "cap": 24}
 
 
 def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, testset, diffusion):
@@ -62,6 +63,33 @@ def test_costs_are_the_methods_and_the_engines(bench):
     assert info["passes"] == sum(row["passes"] for row in rows) and info["sentences"] == 12
     assert info["signature"]["decoder"] == f"engine r{DECODING}|med|T8|float32|llada"
     assert info["signature"]["data_digest"] == files.file_digest(bench.testset)
+
+
+def test_costs_of_a_variable_length_decoder(bench, llada, monkeypatch):
+    """The last probe of its own method is its first pass. With another method: golden.json."""
+    monkeypatch.setitem(METHODS, "daedal", {"ratios": 1.2, **DAEDAL})
+    rows, info = bench.decode("daedal", order="daedal", **DAEDAL)
+    for pair, row in zip(files.read_jsonl(bench.testset), rows, strict=True):
+        canvas, text = row["canvas"], bench.spec["prompt"].replace("{src}", pair["source"])
+        prompt = llada.tokenizer(text, add_special_tokens=False)["input_ids"]
+        tokens, lengths = reference_variants.daedal(llada, prompt, canvas["length"], 1, 24)
+        end = tokens.index(llada.eos_id) if llada.eos_id in tokens else len(tokens)
+        assert (row["tokens"], row["length"]) == (tokens[:end], len(tokens))
+        assert row["calls"] == row["passes"] + 1 == canvas["calls"] + len(lengths)
+        assert row["slots"] == canvas["slots"] + sum(lengths)
+    (ledger,) = bench.ledgers()
+    assert ledger["tokens"] == sum(row["run_tokens"] for row in rows)
+    assert ledger["rows"] == sum(row["head_rows"] for row in rows)
+    assert info["within_steps"] == info["sentences"] == 12
+
+
+def test_a_variable_length_decoders_result_is_stored_whatever_t_is(bench, no_model):
+    first = bench.decode("ratio", order="daedal", **DAEDAL)
+    bench.decode("ratio", order="daedal", eos_window=2, cap=24)
+    bench.decode("ratio", order="rho_eos", cap=24)
+    assert [ledger["computed"] for ledger in bench.ledgers()] == [12, 12, 12]
+    no_model()
+    assert bench.decode("ratio", order="daedal", **DAEDAL, steps=2) == first
 
 
 def test_an_order_and_its_settings_name_a_decode(bench, no_model):

@@ -80,10 +80,3 @@ def test_the_translator_reads_the_same_head(bench, llada):
     assert [(one.text, one.length) for one in translations] == [(row["hypothesis"], row["length"]) for row in rows]
     with pytest.raises(InputError, match="needs a length head"):
         Translator(llada, prompt, length_method).translate(sources)
-
-
-def test_a_benchmark_reads_the_prompts_under_the_clock(bench):
-    """The head itself comes from the store."""
-    _, entry = bench.decode("length_head")
-    single = bench.latency("length_head", sentences=100, repeats=1)["single"]
-    assert single["passes"] + single["foreseen"] == entry["passes"] / entry["sentences"]

@@ -134,13 +134,3 @@ def test_a_pool_is_measured_as_if_it_were_the_corpus(bench):
     measured.append(measure(bench))
     assert len(rows) > 4
     assert measured[0] == measured[1]
-
-
-def test_a_corpus_that_nothing_can_be_fitted_to_is_said(bench):
-    bench.fit(**FITS)
-    files.write_jsonl(bench.execution.corpus / "train.jsonl", [{"id": "a", "source": "", "target": "a"}])
-    spec = bench.set_of("cal")
-    spec["cells"] += [["test", name, "med", 8] for name in ("ratio", "ev_fit")]
-    spec["methods"] |= {name: METHODS[name] for name in ("ratio", "ev_fit")}
-    with pytest.raises(InputError, match="length statistics: no training pair"):
-        bench.write(spec)

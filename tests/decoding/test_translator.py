@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import sys
 from unittest import mock
 
 import numpy
 import pytest
-import reference_authors
 from matplotlib.figure import Figure
 
 from entropy_valley.decoding import reference
@@ -18,7 +16,6 @@ from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.translation.pipeline import distractors
 from entropy_valley.translation.translator import Translation, Translator
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
@@ -143,23 +140,6 @@ def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
         dataclasses.replace(translator, method=make_method("oracle", {}))
     assert "method=EntropyValley(" in repr(translator) and "Linear" not in repr(translator)
     assert "<" not in repr(translator)  # as of objects whose class has no repr
-
-
-@pytest.mark.parametrize("sig", [{}, {"sig": "stepwise_kl"}], ids=str)
-def test_another_order_with_its_settings(llada, sig):
-    prompt, length_method = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ev", {"ratios": RATIOS})
-    translator = Translator(
-        llada, prompt, length_method, "hybrid", 4, "floors" if not sig else "llada", order_settings={"p": 0.5, **sig}
-    )
-    others = [prompt.encode(SOURCES[place]) for place in distractors(SOURCES)]
-    for source, distractor, translation in zip(SOURCES, others, translator.translate(SOURCES), strict=True):
-        given = llada, prompt.encode(source), translation.length, 4
-        if sig:
-            rank = functools.partial(reference.hybrid, p=0.5)
-            _, text = reference.decode(*given, rank=rank, sourceless=prompt.encode(""))
-        else:
-            _, text = reference_authors.decode(*given, "hybrid", distractor, 0.5)
-        assert translation.text == prompt.text(text)
 
 
 def mean_entropy(backbone, prompt, length):

@@ -62,3 +62,17 @@ def test_no_parameter_is_negative_and_so_no_bias():
 def test_too_few_lengths_for_five_parameters():
     with pytest.raises(InputError, match="confidences at 4 lengths, the bias curve has five parameters"):
         fitting.confidence_bias([(length, 0.5) for length in (1, 2, 4, 6, 6)])
+
+
+def by_words(text, add_special_tokens, split_special_tokens):
+    assert split_special_tokens and not add_special_tokens
+    return {"input_ids": text.split()}
+
+
+def test_ratios_by_hand():
+    pairs = [{"source": "a b", "target": "a"}, {"source": "a", "target": "a b c"}, {"source": "a b", "target": "a b"}]
+    percentiles = {"p10": 0.6, "p30": 0.8, "p50": 1.0, "p70": 1.8, "p90": 2.6}
+    ratios = fitting.length_ratios([*pairs, {"source": " ", "target": "a"}], by_words)  # no tokens, no ratio
+    assert ratios == pytest.approx({"median": 1.0, "mean": 1.5, "pairs": 3, **percentiles})
+    with pytest.raises(InputError, match="no training pair has a source"):
+        fitting.length_ratios([{"source": "", "target": "a"}], by_words)

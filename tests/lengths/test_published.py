@@ -31,15 +31,6 @@ class TestSmartCropStyle:
         assert (row["calls"], row["slots"], row["scores"]) == (1, 28, [])
         assert row["candidates"] == [row["length"]]
 
-    def test_the_canvas_ends_at_the_first_slot_that_reaches_the_quantile(self):
-        # 11 slots: the 0.9 quantile is the 10th of the sorted values, 0.4; the first slot that has it is the 7th.
-        chances = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.4, 0.2, 0.5, 0.1, 0.1]
-        assert crop(*chances).length == 7
-
-    def test_a_slot_of_content_is_kept(self):
-        assert crop(0.9, 0.1, 0.1, 0.1).length == 2
-        assert crop(0.1, 0.1, 0.1).length == 2  # no slot expects the EOS more than another
-
     @given(st.permutations(range(1, 32)))
     def test_the_quantile_is_numpys(self, places):
         chances = [place / 100 for place in places]

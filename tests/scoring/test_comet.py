@@ -52,24 +52,6 @@ def test_a_checkpoint_is_needed():
         ready(None)
 
 
-def test_a_broken_job_resumes_to_the_same_scores(comet_folder, segments, tmp_path, monkeypatch):
-    whole = scores(comet_folder, segments, batch_size=5)
-    real, calls = comet.batch_scores, []
-
-    def breaking(model, batch):
-        calls.append(batch)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return real(model, batch)
-
-    monkeypatch.setattr(comet, "batch_scores", breaking)
-    with pytest.raises(KeyboardInterrupt), Store(tmp_path) as store:
-        scores(comet_folder, segments, store, batch_size=5)
-    with Store(tmp_path) as store:
-        assert scores(comet_folder, segments, store, batch_size=5) == whole
-    assert sum(map(len, calls)) == len(segments) + 5  # only the broken batch was scored twice
-
-
 @pytest.mark.parametrize("batch_size", [1, 5])
 def test_a_gpu_keeps_its_scores_apart(comet_folder, segments, tmp_path, batch_size, monkeypatch):
     """The CPU stands for the GPU, whose model is in the store's keys and not in the signature of the scores."""

@@ -125,23 +125,6 @@ def test_a_metric_of_the_users_own(job, tmp_path, segments, monkeypatch):
     assert system["signatures"]["numbers"] == "numbers|version:1|pattern:Please"
 
 
-CARELESS = """
-class Careless:
-    decimals, signature = 1, "careless"
-
-    def system_score(self, sources, hypotheses, references):
-        hypotheses[:] = references
-        return 0.0
-"""
-
-
-def test_a_metric_cannot_change_what_the_metrics_after_it_read(job, tmp_path, monkeypatch):
-    (tmp_path / "careless.py").write_text(CARELESS)
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(InputError, match="'tuple' object does not support item assignment"):
-        job("careless", metrics={"careless": {"metric": "careless:Careless"}})
-
-
 def test_a_score_that_is_no_number_is_named_with_its_cell(job, monkeypatch, segments):
     """All others are in the store by then."""
     real = comet.unpadded_scores

@@ -20,7 +20,6 @@ from entropy_valley.experiment.tables import footnotes, scores
 
 ROOT = Path(__file__).parents[2]
 BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
-KIWI = {"metric": "comet", "label": "CometKiwi", "checkpoint": "Unbabel/wmt22-cometkiwi-da"}
 
 
 def experiment(**over):
@@ -48,23 +47,10 @@ from entropy_valley.lengths.ev import EntropyValley
 class Mine(EntropyValley):
     pass
 
-
-class Plain:
-    sees_reference = uses_length_head = False
-    probes = True
-
-    def __init__(self, ratios):
-        self.ratios = ratios
-
-    def propose(self, sentence, probes):
-        return {1}
-
-    def choose(self, sentence, probes):
-        return 1
 """
 
 
-@pytest.mark.parametrize("length_method", ["ev", "labelled:Mine", "labelled:Plain"])
+@pytest.mark.parametrize("length_method", ["ev", "labelled:Mine"])
 def test_a_label_of_a_method_repeats_what_prints_it_alone(length_method, tmp_path, monkeypatch):
     (tmp_path / "labelled.py").write_text(LABELLED)
     monkeypatch.chdir(tmp_path)
@@ -116,6 +102,23 @@ def test_a_table_says_which_methods_were_fitted_to_its_sentences():
     ]
 
 
+# Each table and figure of the paper is a target of the same name.
+TABLES = {
+    *("main", "ar_reference", "faithfulness_summary", "human_eval", "hyperparams", "candidate_range", "ratio_sweep"),
+    *("multi_candidate", "direct_length_baselines", "full_pareto", "full_significance", "fwdcount_control"),
+    *("coverage", "failure_buckets", "order_sweep_summary", "negative_order", "crossbb", "crossbb_bleu"),
+    *("defr_transfer", "human_eval_details"),
+}
+FIGURES = {"cases", "method", "hero", "crossbb", "dissociation", "pareto", "human_eval"}
+LABELS = {f"tables/{name}" for name in TABLES} | {f"figures/{name}" for name in FIGURES}
+
+
+@pytest.mark.parametrize("names", [[], ["demo", "demo-full"]], ids=["paper", "demo-full"])
+def test_each_label_of_the_paper_is_a_target(names):
+    found = load_merged(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names)]))
+    assert not LABELS - reports.configured(found).keys()
+
+
 @pytest.mark.parametrize("other", ["hero", "selector_comparison"])
 def test_a_figures_name_is_its_own(other):
     with pytest.raises(InputError, match=f"studies.full_pareto.*{other} is the name of another table or figure"):
@@ -148,14 +151,6 @@ def test_each_cell_of_a_set_is_in_a_report(config, wider):
     assert {cell for report in configured.values() for cell in report.cells} == set(sets_of(found).home)
     several = len(found.matrix.steps) > 1 or len(found.matrix.orders) > 1
     assert ("tables/matrix" in configured) == several
-
-
-def test_a_further_metric_is_a_column_of_any_study_and_of_the_main_table():
-    study = {"methods": ["ev"], "columns": ["kiwi", "comet"]}
-    over = {"scoring": {"metrics": {"kiwi": KIWI}}, "studies": {"mine": study}}
-    made = reports.configured(experiment(tables={"studies": ["mine"], "metrics": ["kiwi"]}, **over))
-    shown = {name: [metric.name for metric in made[f"tables/{name}"].names.shown_metrics] for name in ("main", "mine")}
-    assert shown == {"main": ["kiwi"], "mine": ["comet22", "bleu", "kiwi"]}
 
 
 @pytest.mark.parametrize(("column", "hint"), [("kiwi", ""), ("bleuu", r"did you mean bleu\? ")])

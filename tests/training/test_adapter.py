@@ -78,17 +78,14 @@ def test_a_finished_adapter_is_known_by_its_facts_its_files_and_its_weights(adap
     assert not adapter.is_finished(folder, facts)
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize(
-    "given",
+    ("given", "precision"),
     [
-        {"use_rslora": True},
-        {"use_dora": True},
-        {"init_lora_weights": "gaussian"},
-        {"init_lora_weights": "orthogonal"},
-        {"init_lora_weights": "pissa"},
-        {"init_lora_weights": "olora", "use_dora": True},
-        {"rank_pattern": {"mlp.up_proj": 3}, "alpha_pattern": {r"layers.0.self_attn.\w_proj": 9}},
+        ({"use_rslora": True}, "bfloat16"),
+        ({"init_lora_weights": "orthogonal"}, "float32"),
+        ({"init_lora_weights": "pissa"}, "bfloat16"),
+        ({"init_lora_weights": "olora", "use_dora": True}, "float32"),
+        ({"rank_pattern": {"mlp.up_proj": 3}, "alpha_pattern": {r"layers.0.self_attn.\w_proj": 9}}, "float32"),
     ],
     ids=str,
 )
