@@ -21,7 +21,7 @@ from transformers import (
     Qwen3MoeForCausalLM,
 )
 
-from entropy_valley import InputError, Translator, choose_length, files
+from entropy_valley import InputError, Translator, choose_length, files, make_method
 from entropy_valley.decoding.canvas import CachePolicy
 from entropy_valley.model import load
 from entropy_valley.model.load import load_backbone, stock_model
@@ -174,3 +174,56 @@ def test_what_a_stock_class_lacks_is_said(folder):
             load_backbone(folder, "stock", **given)
     with pytest.raises(InputError, match="cache: a stock class keeps no prompts"):
         Translator.load(folder, family="stock", cache=CachePolicy(4), **GIVEN)
+
+
+# --- A length for anybody's model: by a function from ids to logits, the canvases of the engine.
+
+RATIOS = {"ratios": [0.6, 0.8, 1.0, 1.2]}
+
+
+def chosen(backbone, logits_of, prompt, source, method):
+    return choose_length(
+        logits_of,
+        prompt.encode(source),
+        method,
+        mask_id=backbone.mask_id,
+        eos_id=backbone.eos_id,
+        shifted=backbone.shifted,
+        source_tokens=len(prompt.tokens(source)),
+    )
+
+
+@pytest.mark.parametrize("method", ["ev", "ratio"])
+def test_the_choices_are_the_translators(backbone, method):
+    prompt = Prompt("{src} = ", backbone.tokenizer)
+    method = make_method(method, RATIOS if method == "ev" else {"ratios": 0.8})
+    logits_of_stock = logits_of(stock_model(backbone.family, backbone.model))
+    for source, ours in zip(
+        SOURCES, Translator(backbone, prompt, method, steps=1).translate(SOURCES[:6]), strict=False
+    ):
+        mine = chosen(backbone, logits_of_stock, prompt, source, method)
+        assert (mine.canvas, mine.scores.keys()) == (ours.canvas, ours.scores.keys())
+        for slots, reading in ours.readings.items():
+            assert mine.readings[slots].tokens == reading.tokens
+            assert mine.readings[slots].entropies == pytest.approx(reading.entropies, abs=1e-4)
+
+
+def test_candidate_lengths_are_enough(llada):
+    prompt = Prompt("{src} = ", llada.tokenizer)
+    mine = chosen(llada, logits_of(stock_model(llada.family, llada.model)), prompt, SOURCES[0], [5, 7, 9])
+    assert [*mine.entropies] == [5, 7, 9] and mine.canvas == min(mine.entropies, key=mine.entropies.get)
+
+
+@pytest.mark.parametrize(
+    ("logits_of", "method", "problem"),
+    [
+        (lambda ids: torch.zeros(ids.shape[1], 9), [], "lengths = .* at least 1 item"),
+        (lambda ids: torch.zeros(ids.shape[1], 9), [1, 4], "lengths.0 = 1: must be greater than or equal to 2"),
+        (lambda ids: torch.zeros(3, 9), [4], r"returns \(3, 9\) for 6 ids"),
+        (lambda ids: torch.full((1, ids.shape[1], 9), torch.nan), [4], "returns NaN"),
+        (None, make_method("oracle", {}), "needs the reference"),
+    ],
+)
+def test_what_cannot_be_read_is_named(logits_of, method, problem):
+    with pytest.raises(InputError, match=problem):
+        choose_length(logits_of, [1, 2], method, mask_id=3, eos_id=4)

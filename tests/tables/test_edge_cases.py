@@ -6,16 +6,21 @@ The tables are those of a finished run, whose results each test changes.
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 
 import finished
+import numpy as np
 import pandas as pd
 import pytest
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import tables
+from entropy_valley.experiment.stats.significance import Analysis
+from entropy_valley.experiment.tables.dissociation import split
 from entropy_valley.experiment.tables.paired_tests import holds
+from entropy_valley.experiment.tables.valley import OVER_RUNS, OVER_SENTENCES, over_runs
 from entropy_valley.results import SCORES, TRANSLATIONS, record_path
 
 MAIN = "tables/main"
@@ -112,6 +117,23 @@ def test_a_lead_is_split_by_whose_canvas_is_nearer_to_the_references(run, off, p
 def test_a_lead_holds_where_both_tests_say_so(low, bootstrap, wilcoxon, resamples, held):
     test = {"ci_low": low, "p_two_sided": bootstrap, "wilcoxon_p": wilcoxon, "resamples": resamples}
     assert list(holds(pd.DataFrame([test]))) == [held]
+
+
+def test_there_are_no_shares_of_a_lead_whose_interval_ends_at_zero():
+    leads, nearer = np.array([[0.4], [0.0], [0.0], [0.0]]), np.array([[2], [0], [-1], [1]])
+    parts = split(leads, nearer, Analysis(resamples=200, seed=1)).set_index("canvas")
+    assert parts.lead_low["all"] == 0 and parts["share"].isna().all()
+
+
+def test_runs_share_a_band_of_deviations_and_a_single_run_has_its_sentences():
+    place = {"backbone": "tiny", "direction": "en-zh", "testset": "test", "axis": "ratios", "at": 0.75}
+    run = {"lowest": math.nan, "standard_error": 0.05, "sentences": 9}
+    points = pd.DataFrame([{**place, **run, "seed": seed, "mean": 2.0 + seed} for seed in (1, 2)])
+    both = over_runs(points)
+    assert set(both["spread"]) == {OVER_RUNS} and set(both["runs"]) == {2}
+    single = over_runs(points[points["seed"] == 1])
+    assert set(single["spread"]) == {OVER_SENTENCES}
+    assert (single["high"] - single["mean"]).to_numpy() == pytest.approx(1.96 * 0.05)
 
 
 def test_a_single_run_prints_its_value_alone_and_the_footnote_says_so(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.results import Record, read_record, record_path
+from entropy_valley.results import SCORES, TRANSLATIONS, Record, read_record, record_path
 
 MAIN = "tables/main"
 RUN = "en-zh/llada-tiny/seed{}"
@@ -201,3 +201,75 @@ def test_results_may_be_moved(run, tmp_path):
 def test_versions_of_the_code_are_told_below_the_table(run):
     change(run.root / SET / "translations.json", facts={"code": "e" * 32})
     assert "by 2 versions of the code" in run.text(MAIN) and "eeeeeeee" in run.text(MAIN)
+
+
+# --- Cells that do not fit together, and what a header or rows lack.
+
+
+@pytest.fixture
+def second(run):
+    """EV's cell of the second run of En→Zh."""
+    return next(cell for cell in run.cells(MAIN) if (cell.method, cell.run.seed) == ("ev", 2))
+
+
+def test_cells_decoded_differently_do_not_share_a_table(run, second):
+    signature = run.entry(second, TRANSLATIONS)["signature"]
+    run.put(second, TRANSLATIONS, signature=signature | {"decoder": "other"})
+    with pytest.raises(InputError, match="decoder is other, but that of"):
+        run.make(MAIN)
+
+
+def test_an_adapter_does_not_count_as_two_runs(run):
+    first, second = ([cell for cell in run.cells(MAIN) if cell.run.seed == seed] for seed in (1, 2))
+    for one, other in zip(first, second, strict=True):
+        run.put(other, TRANSLATIONS, signature=run.entry(one, TRANSLATIONS)["signature"])
+    with pytest.raises(InputError, match=r"seed2/.*: has the same adapter as .*/seed1/"):
+        run.make(MAIN)
+
+
+@pytest.mark.parametrize("metric", ["toy_comet", "bleu"])
+def test_cells_scored_differently_do_not_share_a_table(run, second, metric):
+    run.put(second, SCORES, signatures=run.entry(second, SCORES)["signatures"] | {metric: "other"})
+    with pytest.raises(InputError, match=rf"signature\.{metric} is other, but that of"):
+        run.make(MAIN)
+
+
+LACKING = {
+    "total": (TRANSLATIONS, {"passes": None}, "tables/variants", r"translations\.json: grammar ev med-T8: no passes"),
+    "signature": (SCORES, {"signatures": None}, MAIN, r"signature\.toy_comet is nan, but that of"),
+    "text": (SCORES, {"bleu": "0.8"}, MAIN, r"bleu is '0\.8', not a finite number"),
+    "truth": (SCORES, {"bleu": True}, MAIN, "bleu is True, not a finite number"),
+    "not the mean": (SCORES, {"toy_comet": 0.99}, MAIN, r"toy_comet is 0\.99, but the mean of its"),
+}
+
+
+@pytest.mark.parametrize(("file", "entry", "name", "said"), LACKING.values(), ids=list(LACKING))
+def test_what_a_header_lacks_is_named(run, second, file, entry, name, said):
+    run.put(second, file, **entry)
+    with pytest.raises(InputError, match=said):
+        run.make(name)
+
+
+def test_a_header_that_does_not_have_a_cell_is_named(run, second):
+    path = record_path(run.path(second, SCORES))
+    header = files.read_json(path)
+    header["facts"]["cells"] = [one for one in header["facts"]["cells"] if one["method"] != "ev"]
+    files.write_json(path, {**header, "digest": files.digest({k: v for k, v in header.items() if k != "digest"})})
+    with pytest.raises(InputError, match=r"scores\.json: has nothing of grammar ev med-T8\."):
+        run.make(MAIN)
+    path.unlink()
+    with pytest.raises(InputError, match=r"scores\.json: file not found"):
+        run.make(MAIN)
+
+
+@pytest.mark.parametrize("change", ["other", "twice", "text"])
+def test_rows_must_be_those_of_the_test_set(run, second, change):
+    first, *rows = run.read(second, SCORES)
+    changed, said = {
+        "other": ([{**first, "id": "t9"}, *rows], "2 ids are in one only, such as 't(9|est-000001)'"),
+        "twice": ([first, first, *rows], "a sentence id comes twice"),
+        "text": ([{**first, "toy_comet": None}, *rows], r"sentence 'test-000001': toy_comet is nan, not a finite"),
+    }[change]
+    run.put(second, SCORES, changed)
+    with pytest.raises(InputError, match=said):
+        run.make("tables/full_significance")
