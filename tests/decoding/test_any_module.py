@@ -89,14 +89,14 @@ def test_a_module_translates_as_a_plain_loop_does(module, tokenizer):
         assert ours.text == translator.prompt.text([token for token in tokens if token != mask])
 
 
-def test_a_stock_class_translates_as_the_decoder_does(diffusion):
+def test_a_stock_class_translates_as_the_decoder_does(backbone):
     """By an order that looks at the SIG in each step, too."""
-    tokenizer, module = diffusion.tokenizer, stock_model(diffusion.family, diffusion.model)
+    tokenizer, module = backbone.tokenizer, stock_model(backbone.family, backbone.model)
     more = {"order": "sig_first", "order_settings": {"sig": "stepwise_kl"}}
     wrapped = Translator.of(
-        module, tokenizer, mask=diffusion.mask_id, eos=diffusion.eos_id, shifted=diffusion.shifted, **GIVEN, **more
+        module, tokenizer, mask=backbone.mask_id, eos=backbone.eos_id, shifted=backbone.shifted, **GIVEN, **more
     )
-    ours = Translator(diffusion, wrapped.prompt, wrapped.method, steps=3, **more).translate(SOURCES[:4])
+    ours = Translator(backbone, wrapped.prompt, wrapped.method, steps=3, **more).translate(SOURCES[:4])
     for one, other in zip(wrapped.translate(SOURCES[:4]), ours, strict=True):
         assert (one.canvas, one.text) == (other.canvas, other.text)
         assert one.entropies == pytest.approx(other.entropies, abs=1e-4)

@@ -46,11 +46,6 @@ def test_an_adopted_adapter_says_from_where_it_is(written):
     assert "taken from owner/name" in text and "None" not in text
 
 
-def test_of_a_checkpoint_of_ones_own_the_digest_is_named(written):
-    text = written({**TRAINED, "family": "llama3"}, {**SETTINGS, "base_model_name_or_path": None})
-    assert "autoregressive" in text and "entropy-valley translate" not in text and "the checkpoint `b1`" in text
-
-
 def test_another_attention_than_that_of_peft_is_said(written, tmp_path):
     assert "attention" not in written(TRAINED)
     (tmp_path / "README.md").unlink()

@@ -21,6 +21,12 @@ from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone, stock_model
 
 
+@pytest.fixture(scope="module", params=["dream", "llada"])
+def family(request):
+    """Stock names, and names of its own; those of all families: test_released_shapes.py."""
+    return FAMILIES[request.param]
+
+
 @pytest.fixture
 def both(tiny, family, tmp_path):
     """One adapter in our layout and in the family's released one."""

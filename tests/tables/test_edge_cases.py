@@ -5,7 +5,6 @@ The tables are those of a finished run, whose results each test changes.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from pathlib import Path
 
@@ -42,22 +41,6 @@ def score(run, name, scores, **keys):
             run.score(cell, mean - 0.001, mean + 0.001)
 
 
-def lengths(run, name, length):
-    """Give each cell's canvases ``length`` of its method and the reference's canvas."""
-    for cell in run.cells(name):
-        rows = []
-        for row, true in zip(run.read(cell, TRANSLATIONS), reference_lengths(run, name, cell), strict=True):
-            slots = length(cell.method, true)
-            rows.append(row | {"length": slots, "canvas": row["canvas"] | {"length": slots}})
-        run.put(cell, TRANSLATIONS, rows)
-
-
-def reference_lengths(run, name, cell):
-    is_oracle = dataclasses.replace(cell, method="oracle").__eq__
-    (oracle,) = filter(is_oracle, run.cells(name))
-    return [row["length"] for row in run.read(oracle, TRANSLATIONS)]
-
-
 def notes_of(text):
     return [line for line in text.splitlines() if line and not line.startswith("|")]
 
@@ -84,24 +67,6 @@ class TestGap:
             "Its means are conditional: of the other runs alone." in notes_of(text)
         )
         assert even.numbers(MAIN).query("direction == 'zh-en'")["gap_closure_mean"].isna().all()
-
-
-@pytest.mark.parametrize(
-    ("off", "part", "said"),
-    [
-        (0, "nearer", "EV leads in 0 of 4 runs (En→Zh 0 of 2, Zh→En 0 of 2) and trails in 0."),
-        (6, "equal", "EV leads in 4 of 4 runs (En→Zh 2 of 2, Zh→En 2 of 2) and trails in 0."),
-        (7, "farther", "EV leads in 4 of 4 runs (En→Zh 2 of 2, Zh→En 2 of 2) and trails in 0."),
-    ],
-)
-def test_a_lead_is_split_by_whose_canvas_is_nearer_to_the_references(run, off, part, said):
-    lengths(run, "tables/dissociation", lambda method, true: true + {"oracle": 0, "ev": off}.get(method, 6))
-    made = run.make("tables/dissociation")
-    leads = pd.read_csv(made["csv"]).query(
-        "method == 'ev' and baseline == 'ratio' and canvas in ('nearer', 'equal', 'farther')"
-    )
-    assert (leads["share"] == (leads["canvas"] == part)).all() and (leads["adds"] > 0).sum() == 6
-    assert f"Not nearer than Ratio's: {said}" in notes_of(made["md"].read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

@@ -113,10 +113,3 @@ def test_pefts_kinds_of_lora_are_trained_and_read(finetune, load, monkeypatch, g
     for loaded in (beside, merged):
         assert (loaded - trained[0]).abs().max() < rounding
     assert (trained[0] - bare).abs().max() > 2 * rounding
-
-
-def test_a_pattern_that_no_module_has(load):
-    backbone = load()
-    settings = SETTINGS.model_copy(update={"rank_pattern": {"up_proj": 3, "upproj": 4}})
-    with pytest.raises(InputError, match=r"training\.lora\.rank_pattern: no adapted module is called 'upproj'"):
-        attach_lora(backbone.model, backbone.family, settings, seed=1)
