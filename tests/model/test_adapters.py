@@ -227,6 +227,11 @@ class TestExport:
         export(ours, tmp_path / "out")
         assert (tmp_path / "out" / "adapter.json").exists()
 
+    def test_nothing_is_overwritten(self, both, family):
+        _, ours, theirs = both
+        with pytest.raises(InputError, match="exists already"):
+            export(ours, theirs, family=family.name)
+
 
 class TestForeignAdapters:
     """A folder without ``adapter.json`` is taken as it is; one with it says whose it is."""

@@ -61,18 +61,13 @@ def job(tmp_path, comet_folder, other_folders, segments):
     return Scoring()
 
 
-def test_files(job, tmp_path, comet_folder, segments):
-    """Through the script."""
+def test_a_header_says_of_what_the_scores_were_made(job, tmp_path, comet_folder):
+    """Through the script; the scores themselves: golden.json."""
     spec, how, read, translations, out = job.arguments("first")
     header = Path(out).with_suffix(".json")
     inputs = {"translations": translations, "testsets": read, "comet": []}
     run_here("score", spec, inputs, {"rows": out, "header": header}, how)
-    rows, system = results.rows(out, EV), results.entries(results.header_path(out))[EV]
-    assert [row["id"] for row in rows] == [str(number) for number in range(len(segments))]
-    assert rows[0].keys() == {"id", "toy_comet", "chrf"}
-    assert system["toy_comet"] == sum(row["toy_comet"] for row in rows) / len(rows)
-    assert system["sentences"] == len(segments) and system["copies"] == 0
-    assert 0 < system["bleu"] < 100 and 0 < system["chrf"] < 100
+    system = results.entries(results.header_path(out))[EV]
     assert "|model:embedded|" in system["signatures"]["toy_comet"] and "tok:zh" in system["signatures"]["bleu"]
     assert system["digests"]["testset"] == files.file_digest(tmp_path / "test.jsonl")
     assert system["digests"]["comet"] == files.file_digest(comet_folder / comet_checkpoint.CHECKPOINT)
