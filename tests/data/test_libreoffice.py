@@ -73,3 +73,9 @@ def test_a_mixture_trains_on_no_sentence_that_a_part_of_it_holds_out(unpacked, t
     trained, held_out = ({row["target"] for row in rows} for rows in (train, dev))
     tested = {pair[1] for part in parts for pair in sources.make(part).pairs("en-de", "test", 1)}
     assert tested and held_out and not trained & (held_out | tested) and not held_out & tested
+
+
+def test_both_directions_have_the_same_split(unpacked):
+    source = sources.make(unpacked)
+    backward = {split: [pair[::-1] for pair in part] for split, part in all_pairs(source, "de-en").items()}
+    assert all(backward.values()) and backward["train"] == all_pairs(source)["train"]

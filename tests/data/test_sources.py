@@ -4,6 +4,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from run_rule import run_here
 
 from entropy_valley import files
 from entropy_valley.data import build, sources
@@ -258,3 +259,13 @@ def test_a_test_set_without_a_sentence_is_refused(tmp_path):
 
 
 # --- The scripts of the workflow.
+
+
+def test_overlap_script_warns_of_test_sentences_in_training(tmp_path, capsys):
+    rows = [{"id": str(n), "source": f"{n}", "target": f"zu {n}"} for n in range(4)]
+    read = {name: tmp_path / f"{name}.jsonl" for name in ("testset", "train")}
+    files.write_jsonl(read["testset"], rows)
+    files.write_jsonl(read["train"], rows[1:])
+    run_here("overlap", {"revision": 1}, read, tmp_path / "out.json")
+    warning = f"warning: {read['testset']}: 3 of 4 sources occur in the training pairs"
+    assert capsys.readouterr().err.startswith(warning)

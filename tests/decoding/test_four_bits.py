@@ -10,6 +10,7 @@ import torch
 from tiny_checkpoints import SOURCES
 
 from entropy_valley import InputError, Translator
+from entropy_valley.experiment.checking.size import Size
 from entropy_valley.model.load import load_backbone
 
 GIVEN = {"prompt": "{src} = ", "ratios": [0.6, 0.8, 1.0], "steps": 3}
@@ -58,3 +59,10 @@ def test_what_is_said_without_bitsandbytes(checkpoints, monkeypatch):
     monkeypatch.setitem(sys.modules, "bitsandbytes.nn", None)
     with pytest.raises(InputError, match=r"precision nf4: bitsandbytes cannot be imported .* pip install bitsandbytes"):
         load_backbone(checkpoints / "dream", "dream", dtype="nf4")
+
+
+def test_an_8b_model_in_four_bits_fits_a_card_of_12_gb():
+    llada = Size(width=4096, ffn=12288, layers=32, vocabulary=126464, heads=32, kv_heads=32, head=128)
+    assert llada.weights("bfloat16") == 2 * llada.parameters
+    assert 5.9e9 < llada.weights("nf4") < 6.1e9
+    assert llada.weights("nf4") + llada.pass_bytes(4096, item=2, rows=256) < 8e9

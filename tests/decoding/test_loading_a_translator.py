@@ -82,6 +82,12 @@ def test_a_prompt_in_the_familys_chat(checkpoints, checkpoint):
             Translator.load(folder, family="llada", chat=True, **given)
 
 
+def test_a_bos_that_the_family_does_not_have(released, monkeypatch):
+    monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(FAMILIES["llada"], bos_token=None))
+    with pytest.raises(InputError, match=r"bos: the family llada has no BOS token\. Leave it out"):
+        Translator.load(released / "llada", prompt=PROMPT, ratios=RATIOS, bos=True)
+
+
 def test_a_release_is_fetched_once_at_its_pinned_commit(released, reach, monkeypatch, capsys):
     family = FAMILIES["llada"]
     release = Release("someone/model", "Licence X", config={}, ids={}, revision=OLD)

@@ -171,6 +171,18 @@ def test_two_shards_at_once_are_the_whole(together, fresh, no_model):
     assert merged["cells"] == whole["cells"] and merged["fits"] == whole["fits"]
 
 
+def test_more_shards_than_sentences_are_the_whole(together, fresh):
+    translated, _ = together
+    testsets = [fresh.data / f"{name}.jsonl" for name in TESTS]
+    count = len(files.read_jsonl(testsets[0])) + 1
+    paths = [fresh.folder / "shards" / f"{number}of{count}.jsonl" for number in range(count)]
+    for path in paths:
+        translations.write_shard(spec_of(), translated.execution, testsets, path)
+    assert not paths[-1].read_bytes()
+    translations.write(spec_of(), fresh.execution, testsets, fresh.folder / TRANSLATIONS, paths)
+    assert (fresh.folder / TRANSLATIONS).read_bytes() == translated.out.read_bytes()
+
+
 @pytest.fixture
 def sharded(fresh):
     """Two shards of a small set: the folder, its spec, and a function that puts them together."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy
 import pytest
+import reference_authors
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
@@ -18,6 +20,7 @@ from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import Prompt
+from entropy_valley.translation.pipeline import distractors
 from entropy_valley.translation.translator import SENTENCES, Translation, Translator, TypicalEntropy
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
@@ -144,6 +147,16 @@ def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
     assert "<" not in repr(translator)  # as of objects whose class has no repr
 
 
+def test_another_order_with_its_settings_and_schedule(llada):
+    """Its SIG is against the distractors that the other sources give."""
+    prompt, method = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ev", {"ratios": RATIOS})
+    translator = Translator(llada, prompt, method, "hybrid", 4, "floors", order_settings={"p": 0.5})
+    others = [prompt.encode(SOURCES[place]) for place in distractors(SOURCES)]
+    for source, distractor, one in zip(SOURCES, others, translator.translate(SOURCES), strict=True):
+        _, text = reference_authors.decode(llada, prompt.encode(source), one.length, 4, "hybrid", distractor, 0.5)
+        assert one.text == prompt.text(text)
+
+
 def mean_entropy(backbone, prompt, length):
     entropies, _ = reference.read(backbone, prompt, [backbone.mask_id] * length)
     return sum(entropies[:-1]) / (length - 1)
@@ -211,6 +224,11 @@ class TestLists:
         assert "sentence 8" in str(long.problem) and long.text == ""
         with pytest.raises(InputError, match="sources: sentence 2: prompt"):
             translator.translate(sources)
+
+    def test_a_class_that_cannot_work_is_an_error_and_no_sentence_is_skipped(self, translator):
+        mine = SimpleNamespace(sees_reference=False, propose=lambda *_: [1.5], choose=None)
+        with pytest.raises(InputError, match=r"propose: sentence 8: proposes 1\.5 slots"):
+            dataclasses.replace(translator, method=mine).translate(["the cat"], skip=True, names=[8])
 
     def test_nothing_is_made_of_nothing(self, translator):
         assert translator.translate(["", " \t"]) == [Translation(""), Translation("")]

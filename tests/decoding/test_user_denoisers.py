@@ -10,7 +10,6 @@ import torch
 
 from entropy_valley import plugins
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.orders import sourceless_steps
 from entropy_valley.decoding.requests import Denoising
 from entropy_valley.experiment.config import base_files, load_files, methods
 from entropy_valley.lengths import make_method
@@ -71,22 +70,3 @@ def test_the_decoder_of_the_guide_changes_the_length_without_t(llada, loaded):
     denoising = Denoising.named(settings["order"], 4, "llada", settings["order_settings"])
     assert (denoising.order, denoising.steps, denoising.variable_length.masks) == (None, 0, 4)
     assert all(translation.length > 2 for translation in translate(llada, settings))
-
-
-GUIDED = """
-from entropy_valley.decoding.orders import SourceGuided
-
-
-class Late(SourceGuided):
-    first: int = 2
-
-    def needs_sourceless(self, step, steps):
-        return step >= self.first
-"""
-
-
-def test_an_order_guided_by_the_source_keeps_its_own_settings(tmp_path, monkeypatch):
-    (tmp_path / "late_orders.py").write_text(GUIDED + "    def scores(self, slots): return slots.sig\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    order = Denoising.named("late_orders:Late", 4, "llada", {"first": 3, "sig": "stepwise_kl"}).order
-    assert sourceless_steps(order, 8) == 5

@@ -96,6 +96,11 @@ class TestForms:
         hidden = (*BUCKETS[:2], "difference", *(row["testset_id"] for row in made[1]))
         assert not [name for name in hidden if name.encode() in content]
 
+    def test_right_to_left_texts_are_read_from_the_right(self, made, tmp_path):
+        forms.write_xlsx(tmp_path / "form.xlsx", dataclasses.replace(made[0], direction="en-ar"), "A")
+        sheet = openpyxl.load_workbook(tmp_path / "form.xlsx")[forms.SHEET]
+        assert [cell.alignment.readingOrder for cell in sheet[2]][:5] == [0, 0, 2, 2, 2]
+
     def test_characters_that_no_spreadsheet_holds(self, made, tmp_path):
         row = dataclasses.replace(made[0].rows[0], source="a\x00b\x0bc\ud800")
         forms.write_xlsx(tmp_path / "form.xlsx", dataclasses.replace(made[0], rows=(row,)), "A")

@@ -148,6 +148,10 @@ class TestFittedEv:
         _, facts = make_method("ev_fit", {}, STATISTICS).learn(no_repeats)
         assert "repeats" not in facts["weights"] and facts["held_out"]["kept"] >= facts["held_out"]["all"]
 
+    def test_only_its_terms_are_weighed(self):
+        _, facts = make_method("ev_fit", {"terms": ["entropy"]}, STATISTICS).learn(self.examples())
+        assert facts["weights"].keys() == {"entropy"}
+
     def test_pairs_whose_length_is_no_candidate_say_nothing(self):
         far = [dataclasses.replace(one, length=30) for one in self.examples(5)]
         method = make_method("ev_fit", {}, STATISTICS)

@@ -16,6 +16,7 @@ from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import stock_model
 
 SHAPE = dict(vocabulary=40, width=32, layers=2, heads=4, kv_heads=2, ffn=48, context=64, seed=1)
+KINDS = ["a2d_qwen3", "dream", "llada", "llama3"]  # norms of heads, biases, neither; causal
 DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)
 SEQUENCES = st.lists(st.lists(st.integers(0, 39), min_size=1, max_size=12), min_size=1, max_size=6)
 
@@ -70,7 +71,7 @@ def test_a_prefix_attends_to_itself_alone(tiny, name):
         torch.testing.assert_close(model.lm_head(states), expected[places], atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("name", sorted(FAMILIES))
+@pytest.mark.parametrize("name", KINDS)
 @settings(max_examples=20)
 @given(sequences=SEQUENCES, shuffler=st.randoms(use_true_random=False))
 def test_company_and_order_change_nothing(name, sequences, shuffler: random.Random):
@@ -108,7 +109,7 @@ def some_rows(draw, sequences):
     return Rows(torch.tensor(places, dtype=torch.long), tuple(map(len, chosen)))
 
 
-@pytest.mark.parametrize("name", sorted(FAMILIES))
+@pytest.mark.parametrize("name", KINDS)
 @settings(max_examples=30)
 @given(sequences=SEQUENCES, data=st.data())
 def test_read_rows_are_those_of_the_whole_pass(name, sequences, data):

@@ -165,6 +165,16 @@ class TestSentences:
         assert pd.read_csv(made["csv"]).query("metric == 'spearman_rho'")["value"].isna().all()
         assert "MED: n/a (LLaDA-tiny" in made["md"].read_text(encoding="utf-8")
 
+    def test_a_small_p_of_a_correlation_is_not_printed_as_zero(self, run):
+        main, other = sorted(where(run, "tables/negative_order", method="oracle"), key=lambda cell: cell.order != "med")
+        values = {row["id"]: row["concentration"] for row in run.results.diagnostics(main, "sig")}
+        ranked = sorted(values, key=values.__getitem__)
+        ranked[:2] = ranked[1::-1]
+        run.score(main, 0.5)
+        run.score(other, *(0.5 + 0.01 * ranked.index(row["id"]) for row in run.read(other, SCORES)))
+        (line,) = [line for line in notes_of(run.text("tables/negative_order")) if line.startswith("Spearman")]
+        assert "two-sided p = " in line and "p = 0.0000" not in line
+
     @pytest.mark.parametrize("name", ["negative_order", "coverage"])
     def test_outputs_of_other_sentences_are_refused(self, run, name):
         cell = run.cells(f"tables/{name}")[-1]
@@ -235,6 +245,13 @@ class TestPeople:
         run.replace(path, [row for row in rows if row["annotator"] != "B" or row["id"] > rows[4]["id"]])
         assert "Partial: of the 8 sentences of En→Zh were rated by A 8, B 3, C 8." in run.text("tables/human_eval")
 
+    def test_equal_ratings_have_no_correlation_and_print_no_nan(self, run):
+        path = self.ratings(run, "en-zh")
+        equal = {"first": {"adequacy": 3, "fluency": 3}, "second": {"adequacy": 3, "fluency": 3}}
+        run.replace(path, [row | equal for row in files.read_jsonl(path)])
+        titles = [axes.get_title() for axes in run.figure("figures/human_eval").axes]
+        assert "Spearman's ρ = n/a" in titles and not any("nan" in title for title in titles)
+
     def test_an_annotator_who_sent_nothing_has_dashes(self, run):
         path = self.ratings(run, "zh-en")
         run.replace(path, [row for row in files.read_jsonl(path) if row["annotator"] == "A"])
@@ -250,6 +267,14 @@ class TestSettings:
         (note,) = [note for note in notes_of(run.text("tables/main")) if "copy" in note]
         assert note == "Translations that are a copy of their source: EV, LLaDA-tiny, En→Zh 6 of 32."
 
+    def test_another_day_of_latencies_is_another_line(self, run):
+        path = run.root / "en-zh/llada-tiny/seed1/latency/grammar/ev/med-T8.json"
+        run.replace(path, files.read_json(path) | {"date": "2020-02-02"})
+        notes = [
+            note for note in notes_of(run.text("tables/direct_length_baselines")) if note.startswith("Latency, with")
+        ]
+        assert len(notes) == 2 and any(note.endswith("2020-02-02.") for note in notes)
+
 
 def test_without_a_comet_the_gap_is_judged_by_chrf(tmp_path):
     """BLEU has no scores of sentences, so chrF stands in the place of the main metric."""
@@ -260,3 +285,16 @@ def test_without_a_comet_the_gap_is_judged_by_chrf(tmp_path):
     assert "chrF: Gap closure | " in run.text("tables/main")
     assert "| System | chrF | EV − system [95 % CI], p |" in run.text("tables/direct_length_baselines")
     assert "tables/paper_comparison" not in tables.configured(run.experiment)  # whose numbers are COMET's
+
+
+def test_the_main_table_prints_the_metrics_that_are_asked_for(tmp_path):
+    run = finished.Run(tmp_path, tables={"metrics": ["chrf", "toy_comet"], "studies": []})
+    head = run.text(MAIN).splitlines()[0]
+    assert head.index("chrF") < head.index("toy COMET") and "sacreBLEU" not in head
+    assert "sacreBLEU" not in run.text(MAIN)
+
+
+def test_the_number_of_sentences_of_each_direction(run):
+    for cell in where(run, MAIN, direction="zh-en"):
+        run.put(cell, SCORES, sentences=2037)
+    assert "Sentences (N): En→Zh: 16; Zh→En: 2,037." in notes_of(run.text(MAIN))

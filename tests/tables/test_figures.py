@@ -100,3 +100,22 @@ def test_directions_come_as_the_config_has_them(tmp_path, name):
     legends = [text.get_text() for axes in drawn.axes if axes.get_legend() for text in axes.get_legend().get_texts()]
     shown = [text for text in (*texts, *legends) if text in ("En→Zh", "Zh→En")]
     assert shown[:2] == ["Zh→En", "En→Zh"]
+
+
+def test_the_legend_has_the_systems_from_the_best_one_down(unchanged):
+    figure, plotted = unchanged.figure("figures/lengths"), unchanged.numbers("figures/lengths")
+    methods, axes = [*plotted.sort_values("mean", ascending=False).method], figure.axes[0]
+    names = texts(axes.get_legend())
+    assert len(names) == len(methods) and names.index("EV") == methods.index("ev")
+    figure.draw_without_rendering()
+    assert axes.get_legend().get_window_extent().y0 >= 0
+
+
+def test_all_formats_have_one_layout(unchanged, tmp_path):
+    saved, one = (unchanged.figure("figures/pareto") for _ in range(2))
+    style.save(saved, {kind: tmp_path / f"a.{kind}" for kind in style.UNDATED})
+    with style.look():
+        one.draw_without_rendering()
+        one.savefig(tmp_path / "b.pdf")
+    places = [[axes.get_position().bounds for axes in figure.axes] for figure in (saved, one)]
+    assert places[0] == places[1]

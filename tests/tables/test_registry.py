@@ -216,3 +216,23 @@ def test_the_corpus_is_that_of_all_directions_and_checkpoints_that_train():
     small = {"matrix": {"backbones": ["llada-8b"], "seeds": [1]}, "tables": {"studies": []}, "released": given}
     alone = {"autoregressive": {"backbones": []}, "instruct": {"backbones": []}}
     assert "tables/corpus" not in reports.configured(experiment(adapters="released", **small, **alone))
+
+
+def test_a_single_backbone_is_not_compared_with_others():
+    one = experiment(matrix={"backbones": ["llada-8b"]}, tables={"studies": []})
+    missing = reports.configured(experiment(tables={"studies": []})).keys() - reports.configured(one).keys()
+    assert missing == {"tables/crossbb", "tables/crossbb_bleu", "figures/crossbb"}
+
+
+def test_captions_say_the_label_of_the_metric():
+    named = experiment(scoring={"comet": {"label": "my COMET"}}, tables={"metrics": ["comet22", "chrf"]})
+    texts = {path: report.text for path, report in reports.configured(named).items()}
+    assert texts["tables/main"].startswith("Main table: my COMET and chrF of the length")
+    assert not any("{" in text or "COMET" in text.replace("my COMET", "") for text in texts.values())
+
+
+def test_fixed_ratios_have_their_numbers_by_direction():
+    half = {"method": "ratio", "ratios": {"en-zh": 0.71, "zh-en": 1.0, "en-de": 0.9}}
+    report = reports.configured(experiment(length_methods={"half": half}))["tables/main"]
+    names = [report.names.method_in(*one) for one in (("ratio", "en-zh"), ("ratio_eos", "zh-en"), ("half", "zh-en"))]
+    assert names == ["Fixed ratio 0.8", "Fixed ratio 1.2 + EOS slot", "half 1"]

@@ -104,8 +104,3 @@ def test_the_forced_mask_is_uniform():
     masked = draw_masks(torch.full((4000,), 1e-6), targets, stream(2)).view(-1, 4)
     assert (masked.sum(1) == 1).all()
     assert masked.float().mean(0).tolist() == pytest.approx([0.25] * 4, abs=0.03)
-
-
-def test_all_mask_share():
-    times = draw_times(4000, stream(3), eps=1e-3, all_mask_share=0.3)
-    assert (times == 1).float().mean().item() == pytest.approx(0.3, abs=0.03)
