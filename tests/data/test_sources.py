@@ -16,10 +16,6 @@ def spec(source, direction="en-zh", train=20, dev=5, **more):
     return {"direction": direction, "seed": 1, "source": source, "train": train, "dev": dev, **more}
 
 
-def sides(rows):
-    return {row["source"] for row in rows}, {row["target"] for row in rows}
-
-
 @pytest.fixture
 def parallel(tmp_path):
     def write(source: bytes, target: bytes) -> dict[str, str]:
@@ -36,18 +32,6 @@ def sentences(tmp_path):
     rows = [f"sentence {n}\tÜbersetzung {n + k}\tattribution" for n in range(300) for k in (0, 1)]
     (tmp_path / "en-de.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     return {"name": "tatoeba", "folder": str(tmp_path), "held_out": 0.1}
-
-
-def test_embedded_corpus_is_deterministic_and_disjoint():
-    source = {"name": "embedded", "seed": 4}
-    train, dev, report, _ = build.corpus(spec(source), SOURCES)
-    test = build.testset({"direction": "en-zh", "seed": 1, "source": source, "limit": 10}, SOURCES)
-    assert build.corpus(spec(source), SOURCES)[:3] == (train, dev, report)
-    assert report["counts"] == {"read": 25, "filtered": 0, "train": 20, "dev": 5}
-    assert report["digest"]["train"] == files.digest(train)
-    assert train[0]["id"] == "train-000001" and test[-1]["id"] == "test-000010"
-    for one, other in ((train, dev), (train, test), (dev, test)):
-        assert not any(a & b for a, b in zip(sides(one), sides(other), strict=True))
 
 
 def test_a_language_without_limits_is_not_filtered_and_the_log_says_so(capsys):

@@ -33,15 +33,6 @@ def trained(bench, seed=1):
         return Fits.of(model, {"length_head": bench.fits["length_head"] | {"seed": seed}}), model.ledger
 
 
-def test_the_report_is_of_training_and_dev_pairs(bench):
-    fits, ledger = trained(bench)
-    info = fits.facts["length_head"]
-    assert (info["train"]["pairs"], info["dev"]["pairs"]) == (9, 12)
-    assert 0 <= info["dev"]["accuracy"] <= 1 and info["dev"]["mae"] >= 0
-    assert LengthHead.of(fits.head).weight.shape == (11, 32)  # 2 to 12 slots
-    assert ledger["rows"] == 0
-
-
 def test_canvases_and_translations_from_a_head(bench, no_model):
     greedy, _ = bench.decode("length_head")
     info = files.read_json(bench.out.with_suffix(".json"))["facts"]["fits"]["length_head"]

@@ -9,10 +9,8 @@ import pytest
 from bench import METHODS, Bench
 
 from entropy_valley import files
-from entropy_valley.decoding import reference
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
-from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.job import RunModel, Sentences
@@ -109,22 +107,6 @@ def test_a_method_may_learn_without_a_probe(bench):
     rows = files.read_jsonl(bench.testset)
     seen, _ = pairs_of(bench).taught(Learner(lambda examples: (examples, {})))
     assert len(seen) == len(rows) and not any(one.probes for one in seen)
-
-
-def test_examples_are_what_the_reference_reads(bench, llada):
-    """The sentence, its proposed canvases and its own length, for the first pairs."""
-    rows = files.read_jsonl(bench.testset)
-    line = measure(bench, parts=["line"])
-    method = make_method("ev_fit", {"candidates": 2, "pairs": 3}, LengthStatistics.of(line))
-    found = pairs_of(bench).examples(method)
-    assert len(found) == 3
-    for row, one in zip(rows, found, strict=False):
-        target = llada.tokenizer(row["target"], add_special_tokens=False)["input_ids"]
-        assert one.length == len(target) + 1 and set(one.probes) == set(method.propose(one.sentence, {}))
-        prompt = llada.tokenizer(bench.spec["prompt"].replace("{src}", row["source"]), add_special_tokens=False)
-        for length, reading in one.probes.items():
-            entropies, _ = reference.read(llada, prompt["input_ids"], [llada.mask_id] * length)
-            assert reading.entropies == pytest.approx(entropies, abs=1e-5)
 
 
 def test_a_pool_is_measured_as_if_it_were_the_corpus(bench):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import random
 
 import numpy as np
@@ -30,27 +28,6 @@ from entropy_valley.translation.pipeline import distractors
 MASK = 99
 SETTINGS = {"hybrid": {"p": 0.5}}
 STEPWISE = {"sig": "stepwise_kl"}
-# Two canvases of four slots, one of which is revealed already, and of two.
-CANVASES = [Canvas([5, 6], 4, [1] * 4, budget=8), Canvas([7], 2, [1] * 2, budget=2)]
-ENTROPY, SIG = [0.0, math.log(4), 1.0, 0.5, 0.2], [1.0, 2.0, 0.1, 0.3, 0.4]
-
-
-def slots(steps=(1, 0), sig=SIG):
-    tensor = torch.tensor(ENTROPY, dtype=torch.float64)
-    return Slots(
-        CANVASES,
-        torch.tensor([0, 0, 0, 1, 1]),
-        torch.tensor([0, 2, 3, 0, 1]),
-        torch.tensor(steps),
-        SlotValues(torch.zeros(5, dtype=torch.int64), tensor, -tensor, -tensor),
-        torch.tensor([math.nan] * 5 if sig is None else sig, dtype=torch.float64),
-    )
-
-
-def test_entropy_weighted_sig_without_a_positive_sig_or_a_difference_in_entropy():
-    values = slots(sig=[-1.0, -2.0, -3.0, 0.0, -1.0])
-    even = dataclasses.replace(values, values=values.values._replace(entropy=torch.full((5,), 0.3)))
-    assert make_denoiser("entropy_weighted_sig").scores(even).tolist() == pytest.approx([-(1 - 3 / 7)] * 3 + [-1] * 2)
 
 
 @pytest.mark.parametrize(

@@ -25,19 +25,6 @@ from entropy_valley.experiment.human_evaluation.pack import BUCKETS, LANGUAGES, 
 from entropy_valley.texts import guarded, unguarded
 
 
-def test_buckets_are_what_they_say():
-    given = sentences()
-    chosen = choose(given, SIZES, seed=1)
-    of = {bucket: rows["difference"].tolist() for bucket, rows in chosen.groupby("bucket")}
-    differences = sorted(given["difference"])
-    assert chosen["id"].is_unique and len(chosen) == 16
-    assert sorted(of["first_best"]) == differences[-4:] and sorted(of["second_best"]) == differences[:4]
-    rest = sorted(abs(value) for value in differences[4:-4] if value)
-    assert sorted(map(abs, of["tied"])) == rest[:4]
-    drawn = [choose(given, SIZES, seed).query("bucket == 'random'")["difference"] for seed in range(5)]
-    assert any((one == 0).any() for one in drawn)
-
-
 def test_a_bucket_without_enough_sentences_names_its_key():
     none = sentences().assign(difference=lambda table: table["difference"].abs())
     problem = r"human_evaluation.sentences.second_best: 4 sentences are asked for, but .* has 0"

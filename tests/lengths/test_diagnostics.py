@@ -52,8 +52,6 @@ def test_the_share_of_the_largest_by_hand(sigs, expected):
 @pytest.mark.parametrize(
     ("sigs", "expected"),
     [
-        ([1, 1, 1], 0),
-        ([0, 0, 0, 3], 0.75),
         ([3, 1], 0.25),  # 2 (1 · 1 + 2 · 3) / (2 · 4) - 3/2
         ([-5, 3, -1, 1], 0.625),  # of 0, 0, 1, 3: 2 (3 + 12) / 16 - 5/4
         ([0, -1], 0),

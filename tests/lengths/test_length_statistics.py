@@ -7,13 +7,6 @@ from entropy_valley.lengths import statistics as fitting
 from entropy_valley.lengths.statistics import confidence_curve
 
 
-def test_the_line_is_found_again():
-    """|y| + 1 = 2 + |x|/2: exact pairs leave no variance."""
-    line = fitting.length_line([(x, 1 + x // 2) for x in (2, 4, 10, 20)])
-    assert (line["intercept"], line["slope"]) == pytest.approx((2.0, 0.5))
-    assert line["variance"] == pytest.approx(0.0, abs=1e-12)
-
-
 def test_a_longer_pair_counts_less_and_its_variance_too():
     # By hand: weights 1/|x| at (1, 2), (1, 4), (4, 8): the line through the mean 3 at 1 and 8 at 4; squares 1 + 1 + 0.
     line = fitting.length_line([(1, 1), (1, 3), (4, 7), (0, 9)])

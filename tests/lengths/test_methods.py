@@ -20,13 +20,6 @@ def test_ratio_probes_nothing():
     assert make_method("ratio", {"ratios": 0.7, "reserve_eos_slot": False}).choose(Sentence(10), {}).length == 7
 
 
-def test_ev_takes_the_smallest_mean_without_the_eos_slot():
-    probes = {3: reading(1.0, 2.0, 99.0), 4: reading(1.0, 1.0, 1.3, 0.0), 5: reading(2.0, 2.0, 2.0, 2.0, 0.0)}
-    choice = make_method("ev", {"ratios": [1]}).choose(Sentence(4), probes)
-    assert choice.length == 4
-    assert choice.scores == {3: 1.5, 4: 1.1, 5: 2.0}
-
-
 @pytest.mark.parametrize("noise", [0.0, 1e-9, -1e-9])
 def test_ev_breaks_a_tie_towards_the_shorter_canvas_even_through_noise(noise):
     probes = {6: reading(*[0.5 + noise] * 5, 9), 4: reading(0.5, 0.5, 0.5, 9), 5: reading(0.6, 0.6, 0.6, 0.6, 9)}

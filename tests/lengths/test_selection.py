@@ -69,16 +69,3 @@ def test_the_others_are_as_near_to_the_reference_as_they_may():
 
 def test_every_selector_of_ours_is_tried_here():
     assert SETTINGS.keys() == LENGTH_METHODS.keys()
-
-
-def test_ev_rows_count_each_probed_length_once():
-    rounds = []
-
-    def noted(canvases):
-        rounds.append([*canvases])
-        return probe(canvases)
-
-    rows = choose_canvases(make_method("ev", {"ratios": [0.5, 0.75, 0.8, 1.0]}), [Sentence(4), Sentence(1)], noted)
-    assert rows[0] == {"length": 4, "candidates": [3, 4, 5], "scores": [1.0, 0.0, 1.0], "calls": 3, "slots": 12}
-    assert rows[1] == {"length": 2, "candidates": [2], "scores": [2.0], "calls": 1, "slots": 2}
-    assert rounds == [[(0, 3), (0, 4), (0, 5), (1, 2)]]  # one round, nothing twice

@@ -6,10 +6,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_training import ROWS, TEMPLATE, canvases_of, pairs_of
+from tiny_training import canvases_of, pairs_of
 
-from entropy_valley.model.prompt import Prompt
-from entropy_valley.training.loss import Batches, Passes, draw_masks, draw_times, eos_padding, lay_out, stream, tokenise
+from entropy_valley.training.loss import Batches, Passes, draw_masks, draw_times, eos_padding, lay_out, stream
 
 LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=60).map(torch.tensor)
 
@@ -44,17 +43,6 @@ def test_alike_batches_hold_one_length_each_and_epochs_and_seeds_differ():
     assert all(len((order[step] % 4).unique()) == 1 for step in range(len(order)))
     one, other = Batches(torch.ones(50), 50, 1), Batches(torch.ones(50), 50, 2)
     assert len({tuple(batch.tolist()) for batch in (one[0], one[1], other[0])}) == 3
-
-
-def test_pairs_are_prompt_target_and_one_eos(load):
-    backbone = load("diffullama")
-    prompt = Prompt(TEMPLATE, backbone.tokenizer, backbone.bos_id)
-    pairs = tokenise(ROWS, prompt, backbone.eos_id, 96)
-    for number, row in enumerate(ROWS):
-        start, length = pairs.starts[number], pairs.lengths[number]
-        source, target = prompt.encode(row["source"]), prompt.tokens(row["target"])
-        assert pairs.tokens[start : start + length].tolist() == [*source, *target, backbone.eos_id]
-        assert pairs.prompts[number] == len(source)
 
 
 @pytest.mark.parametrize("padding", [0, 3, "batch"])
