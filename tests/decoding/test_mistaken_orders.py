@@ -79,7 +79,7 @@ def test_integers_flags_and_infinities_are_scores(users_class, scores):
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
-        ("from entropy_valley.decoding.orders import Order\nclass Mine(Order): ...", "Mine has no method scores"),
+        ("from entropy_valley.decoding.orders import Order\nclass Mine(Order): ...", "abstract method scores"),
         ("class Mine:\n    def scores(self, slots): ...", "inherits from neither Order nor VariableLengthDecoder"),
     ],
 )

@@ -7,9 +7,9 @@ import re
 import finished
 import pandas as pd
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
-from test_hostile_reports import MARKUP
+from test_hostile_reports import hostile_examples
 
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.tables import render
@@ -37,12 +37,6 @@ CHINESE = "“中文”，GPU 与 50% 的译文。"
 )
 def test_escape(text, expected):
     assert render.escape(text) == expected
-
-
-def hostile_examples(test):
-    for text in MARKUP:
-        test = example(text)(test)
-    return test
 
 
 @hostile_examples
