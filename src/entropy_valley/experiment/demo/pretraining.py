@@ -70,12 +70,9 @@ class PretrainingJob:
 def pretrain(job: PretrainingJob) -> None:
     """Train tokenizer and model, resuming from ``job.work``, and write a checkpoint folder to ``job.out``.
 
-    A finished checkpoint of the same job is kept. Its ``checkpoint.json`` has the dev cross-entropies. The same job
-    gives the same bytes, even if it was killed and resumed.
+    Its ``checkpoint.json`` has the dev cross-entropies. The same job gives the same bytes, even if it was killed and
+    resumed.
     """
-    origin, whole = checkpoint.read_origin(job.out), all((job.out / name).exists() for name in checkpoint.WRITTEN)
-    if whole and (origin.get("spec"), origin.get("data")) == (job.spec, job.data):
-        return
     dev = _read(job.dev)
     family, tokenizer, model, batches, dropped = _begin(job)
     with float32_products("cpu"):
