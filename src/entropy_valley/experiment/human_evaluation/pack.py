@@ -84,20 +84,18 @@ def make(sentences: pd.DataFrame, direction: str, sizes: Mapping[str, int], seed
     """
     chosen = choose(sentences, sizes, seed).to_dict("records")
     chosen.sort(key=lambda one: files.digest([seed, "place", one["id"]]))
-    slots, texts = [], []
+    texts, behind = [], []
     for one in chosen:
         flipped = int(files.digest([seed, "slot", one["id"]]), 16) % 2  # a fair coin
-        slots.append(dict(zip("ab", reversed(SYSTEMS) if flipped else SYSTEMS, strict=True)))
-        outputs = {slot: one[system] for slot, system in slots[-1].items()}
+        slots = dict(zip("ab", reversed(SYSTEMS) if flipped else SYSTEMS, strict=True))
+        outputs = {slot: one[system] for slot, system in slots.items()}
         texts.append({"source": one["source"], "reference": one["reference"], **outputs})
+        behind.append({"testset_id": one["id"], **slots, "bucket": one["bucket"], "difference": one["difference"]})
     # A form of another pack is told by its ids.
     code = files.digest([direction, texts])[:6]
-    rows, behind = [], []
-    for number, (one, slot, shown) in enumerate(zip(chosen, slots, texts, strict=True), 1):
-        rows.append(PackRow(f"{code}-{number:03d}", **shown))
-        hidden = {"bucket": one["bucket"], "difference": one["difference"]}
-        behind.append({"id": rows[-1].id, "testset_id": one["id"], **slot, **hidden})
-    return Pack(code, direction, tuple(rows)), behind
+    ids = [f"{code}-{number:03d}" for number in range(1, len(chosen) + 1)]
+    rows = tuple(PackRow(name, **shown) for name, shown in zip(ids, texts, strict=True))
+    return Pack(code, direction, rows), [{"id": name, **hidden} for name, hidden in zip(ids, behind, strict=True)]
 
 
 def choose(sentences: pd.DataFrame, sizes: Mapping[str, int], seed: int) -> pd.DataFrame:
@@ -133,10 +131,6 @@ def write_mapping(path: str | Path, pack: Pack, metric: str, behind: Sequence[Be
     files.write_json(path, {"pack": pack.code, "direction": pack.direction, "metric": metric, "rows": behind})
 
 
-def read_mapping(path: str | Path, pack: Pack) -> dict[str, Behind]:
-    """What is behind each row of the pack, by its id. Raises :class:`InputError` for the mapping of another pack."""
-    content: dict[str, Any] = files.read_json(path)
-    if content["pack"] != pack.code:
-        problem = f"is of pack {content['pack']}, not of {pack.code}"
-        raise InputError(path, problem, "Use the mapping that was made with the pack.")
-    return {row["id"]: row for row in content["rows"]}
+def read_mapping(path: str | Path) -> dict[str, Behind]:
+    """What is behind each row of the pack, by its id."""
+    return {row["id"]: row for row in files.read_json(path)["rows"]}
