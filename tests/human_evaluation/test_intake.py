@@ -125,13 +125,6 @@ def test_a_text_that_looks_like_an_escape_comes_back(made, tmp_path, text):
     assert unescape(re.search(r">([^<]*_x[^<]*)<", written)[1]) == text
 
 
-def test_a_part_that_is_twice_in_a_workbook(made, sheet):
-    path = sheet()
-    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
-        archive.writestr("xl/worksheets/sheet1.xml", archive.read("xl/worksheets/sheet1.xml"))
-    assert "is not a spreadsheet that can be read (a part is in it twice)" in problems(path, made)
-
-
 @pytest.mark.parametrize("digit", ["⁴", "₄", "④", "𝟒", "٤"])
 def test_other_digits_are_no_ratings(made, sheet, digit):
     assert f"F2: Adequacy A (1-5) is '{digit}'; 1, 2, 3, 4, 5 are possible" in problems(sheet(F2=digit), made)
