@@ -6,7 +6,6 @@ Forms come back from Excel, LibreOffice and the page for annotators; all cells a
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import itertools
@@ -39,7 +38,6 @@ from entropy_valley.experiment.human_evaluation.forms import (
 from entropy_valley.experiment.human_evaluation.pack import SCALES, SYSTEMS, Behind, Pack, read_mapping
 from entropy_valley.texts import counted, unguarded
 
-_ENCODINGS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # by the mark; else UTF-8
 _SEPARATOR = re.compile(r'^\s*"?ID"?\s*([,;\t])', re.MULTILINE)  # in the header, which may stand below a title
 LARGEST = 2**23  # bytes of a form, packed or not
 WIDEST, LONGEST = 100, 10_000  # columns and rows of it that are read: an empty cell may be far from the others
@@ -222,13 +220,10 @@ def _cells(sheet: Worksheet) -> list[list[str]]:
 
 
 def _read_csv(path: Path) -> list[list[str]]:
-    content = path.read_bytes()
     try:
-        text = content.decode(_ENCODINGS.get(content[:2], "utf-8-sig"))
+        text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(path, "is not UTF-8, so its texts cannot be compared", _NO_FORM) from None
-    if text.startswith("sep="):  # Excel's own first line
-        text = text.partition("\n")[2]
     header = _SEPARATOR.search(text)
     if not header:
         raise InputError(path, "no row of it begins with a column ID", _NO_FORM)
