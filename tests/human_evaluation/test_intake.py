@@ -89,7 +89,7 @@ def test_another_encoding_is_refused(made, form, encoding):
 
 
 def test_full_width_digits_decimals_and_case(made, sheet):
-    path = sheet(F2="４", G2=3.0, H2="2.0", I2="5,0", J2="ｔｉｅ")
+    path = sheet(F2="４", G2=3.0, H2="②", I2="5,0", J2="ｔｉｅ")
     one = rated(path, made)[made[0].rows[0].id]
     assert one.scores == {"a": {"adequacy": 4, "fluency": 3}, "b": {"adequacy": 2, "fluency": 5}}
     assert one.preference == "tie"
@@ -126,7 +126,7 @@ def test_a_text_that_looks_like_an_escape_comes_back(made, tmp_path, text):
     assert unescape(re.search(r">([^<]*_x[^<]*)<", written)[1]) == text
 
 
-@pytest.mark.parametrize("digit", ["⁴", "₄", "④", "𝟒", "٤"])
+@pytest.mark.parametrize("digit", ["٤", "四"])
 def test_other_digits_are_no_ratings(made, sheet, digit):
     assert f"F2: Adequacy A (1-5) is '{digit}'; 1, 2, 3, 4, 5 are possible" in problems(sheet(F2=digit), made)
 

@@ -167,10 +167,9 @@ def _read_row(
 
 
 def _plain(text: str) -> str:
-    """A cell without spaces around it and with full-width characters as ASCII: ``４`` is 4, and ``4.0`` and ``4,0``
-    are, too; ``⁴`` and ``④`` are not."""
-    wide = {ord(one): unicodedata.normalize("NFKC", one) for one in text if unicodedata.east_asian_width(one) == "F"}
-    return re.sub("[.,]0$", "", text.translate(wide).strip())
+    """A cell without spaces around it and with compatible characters as ASCII: ``４``, ``④``, ``4.0`` and ``4,0`` are
+    4."""
+    return re.sub("[.,]0$", "", unicodedata.normalize("NFKC", text).strip())
 
 
 def _same_text(text: str) -> str:
