@@ -194,13 +194,6 @@ class TestSentences:
         with pytest.raises(InputError, match=r"tables\.cases: test-009999: no such sentence in grammar"):
             run.make("tables/cases")
 
-    def test_a_sentence_without_entropies_is_named(self, run):
-        (ev,) = where(run, "tables/cases", method="ev")
-        first, *rows = run.read(ev, TRANSLATIONS)
-        run.put(ev, TRANSLATIONS, [first | {"canvas": first["canvas"] | {"scores": []}}, *rows])
-        with pytest.raises(InputError, match=r"grammar ev med-T8: sentence 'test-000001' has 0 entropies of \d cand"):
-            run.make("tables/cases")
-
     def test_no_sentences_are_a_count_of_0_and_dashes(self, tmp_path):
         run = finished.Run(tmp_path, coverage={"buckets": {"en-zh": [0.01, 0.02]}}, tables={"studies": []})
         (row,) = [row for row in run.rows("tables/coverage") if row[0] == "r < 0.01"]
