@@ -157,15 +157,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 SIDES = ("source", "target")
 CENTRE, RANGE = ("median", "mean"), [f"p{percent}" for percent in PERCENTILES]
 RATIOS = (*CENTRE, "pairs", *RANGE)
-WORDS = {"blank": "blank", "short": "too short", "long": "too long"}
-COUNTED = (
-    ("read", "Pairs read"),
-    ("dropped", "Dropped"),
-    *((f"dropped_{side}_{why}", f"– {side} {WORDS[why]}") for side in SIDES for why in REASONS),
-    ("kept", "Kept"),
-    ("train", "Training pairs"),
-    ("dev", "Development pairs"),
-)
+COUNTED = pd.read_csv(Path(__file__).with_name("corpus.csv"), index_col="key")["label"]
 RATIO = "|y|/|x| in tokens of the training pairs: median (mean)"
 SPREAD = f"|y|/|x|: percentiles {', '.join(map(str, PERCENTILES))}"
 ORDER = (
@@ -219,7 +211,7 @@ def corpus(names: Names, data: Data) -> Shown:
     columns = aligned("l", "") + aligned("r", *map(formats.direction, directions))
     # Directions of one config may draw from several sources.
     rows = [Row(["Source", *(experiment.directions[name].train for name in directions)], "Pairs")]
-    for key, label in COUNTED:
+    for key, label in COUNTED.items():
         rows.append(Row([label, *(_count(values[name, "", key]) for name in directions)], "Pairs"))
     # Lengths in tokens depend on the tokenizer, so each has a row.
     backbones = dict.fromkeys(backbone for name in directions for backbone in tokenizers(experiment, name))
