@@ -71,9 +71,8 @@ def side_by_side(first: pd.DataFrame, second: pd.DataFrame, metric: str) -> pd.D
     """
     table = first[["id", "source"]].assign(reference=first["target"], first=first["hypothesis"])
     # The rows of both are in the order of the test set, whatever their index.
-    return table.assign(
-        second=[*second["hypothesis"]], difference=[*first[metric].to_numpy() - second[metric].to_numpy()]
-    )
+    difference = first[metric].to_numpy() - second[metric].to_numpy()
+    return table.assign(second=second["hypothesis"].to_numpy(), difference=difference)
 
 
 def make(sentences: pd.DataFrame, direction: str, sizes: Mapping[str, int], seed: int) -> tuple[Pack, list[Behind]]:
@@ -108,15 +107,14 @@ def choose(sentences: pd.DataFrame, sizes: Mapping[str, int], seed: int) -> pd.D
     left, chosen = sentences, []
     for bucket in BUCKETS:
         differences = left["difference"]
-        if bucket == "first_best":
-            ranked = left[differences > 0].sort_values("difference", ascending=False, kind="stable")
-        elif bucket == "second_best":
-            ranked = left[differences < 0].sort_values("difference", kind="stable")
+        if bucket == "random":
+            ranked = left.sort_values("id", key=lambda ids: ids.map(lambda one: files.digest([seed, "random", one])))
         elif bucket == "tied":
             # Equal outputs would waste an annotator on nothing to compare.
             ranked = left[differences != 0].sort_values("difference", key=abs, kind="stable")
         else:
-            ranked = left.sort_values("id", key=lambda ids: ids.map(lambda one: files.digest([seed, "random", one])))
+            leads = differences > 0 if bucket == "first_best" else differences < 0
+            ranked = left[leads].sort_values("difference", key=abs, ascending=False, kind="stable")
         if len(ranked) < sizes[bucket]:
             problem = f"{sizes[bucket]} sentences are asked for, but the test set has {len(ranked)} left for it"
             remedy = f"Lower it to {len(ranked)} or less, or take a larger test set."
