@@ -134,7 +134,7 @@ def test_other_digits_are_no_ratings(made, sheet, digit):
 def test_an_empty_workbook_is_no_form(made, tmp_path):
     path = tmp_path / "en-zh.A.xlsx"
     openpyxl.Workbook().save(path)
-    assert f"{path}: its sheet of ratings is empty. Ask the annotator for the filled form" in problems(path, made)
+    assert f"{path}: needs one column each of ID, Source" in problems(path, made)
 
 
 def test_every_problem_is_listed_with_its_cell(made, sheet):

@@ -118,7 +118,7 @@ def _read_form(path: Path, annotator: str, pack: Pack) -> tuple[list[Rating], li
     titles = [[_plain(name) for name in row] for row in rows]
     # Apple Numbers puts the name of a table above its header.
     top = next((place for place, row in enumerate(titles) if COLUMNS[0] in row), 0)
-    header = titles[top]
+    header = titles[top] if titles else []
     if wrong := [name for name in COLUMNS if header.count(name) != 1]:
         return [], [*problems, f"{path}: needs one column each of {', '.join(wrong)}"]
     shown = {row.id: dict(zip(TEXTS, forms.texts(row), strict=True)) for row in pack.rows}
@@ -194,8 +194,6 @@ def _read_xlsx(path: Path) -> tuple[list[list[str]], str]:
         sheets = {sheet.title.partition(" - ")[0]: _cells(sheet) for sheet in book.worksheets}
         about = {row[0]: row[1] for row in sheets.get(forms.ABOUT, ()) if len(row) > 1}
         ratings = sheets.get(SHEET) or _cells(book.worksheets[0])
-        if not ratings:
-            raise InputError(path, "its sheet of ratings is empty", "Ask the annotator for the filled form.")
         return ratings, about.get("Annotator", "")
 
 
