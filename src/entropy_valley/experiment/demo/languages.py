@@ -187,14 +187,10 @@ class English(Language):
                 return f"the {subject}", finite, rest
         base, third, participle, _ = clause.verb.en
         subject, singular, rest = self.phrase(clause.subject), clause.person == 1, self.rest(clause)
-        match clause.mood:
-            case "present":
-                return subject, third if singular else base, rest
-            case "perfect":
-                return subject, "has" if singular else "have", join("already", participle, rest)
-            case "want" if singular:
-                return subject, "wants to", join(base, rest)
-        return subject, MODALS[clause.mood].en, join(base, rest)
+        if clause.mood == "present":
+            return subject, third if singular else base, rest
+        verb = f"already {participle}" if clause.mood == "perfect" else base
+        return subject, MODALS[clause.mood].en[singular], join(verb, rest)
 
     def rest(self, action: Action) -> str:
         recipient = f"to {self.phrase(action.recipient)}" if action.recipient else ""
