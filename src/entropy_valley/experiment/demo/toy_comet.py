@@ -251,10 +251,10 @@ class ReferencePair(NamedTuple):
     target: str
 
 
-class Example(NamedTuple):
-    """A sentence pair with corrupted copies of its reference and the quality of each."""
+class Batch(NamedTuple):
+    """Sentence pairs; then the corrupted copies of each reference, pair by pair, and the quality of each."""
 
-    pair: ReferencePair
+    pairs: list[ReferencePair]
     hypotheses: list[str]
     qualities: list[float]
 
@@ -269,34 +269,28 @@ def draw_pairs(corpora: Corpora, count: int, seed: int) -> list[ReferencePair]:
     return generator.sample(drawn, count)
 
 
-def examples(pairs: Sequence[ReferencePair], config: Estimator) -> list[list[Example]]:
+def examples(pairs: Sequence[ReferencePair], config: Estimator) -> list[Batch]:
     """Batches of references of similar length (less padding), in random order, a function of the seed."""
     generator = random.Random(config.seed + 1)
     vocabulary: dict[str, list[str]] = defaultdict(list)  # of each direction's references, units as often as they occur
     for pair in pairs:
         vocabulary[pair.direction] += units(pair.target)
     ordered = sorted(pairs, key=lambda pair: len(pair.target.encode()))
-    batches = [ordered[start : start + config.pairs] for start in range(0, len(ordered), config.pairs)]
+    batches = [Batch(ordered[start : start + config.pairs], [], []) for start in range(0, len(ordered), config.pairs)]
     generator.shuffle(batches)
-    return [
-        [_example(pair, vocabulary[pair.direction], config.corruptions, generator) for pair in batch]
-        for batch in batches
-    ]
+    for batch in batches:
+        for pair in batch.pairs:
+            for _ in range(config.corruptions):
+                text, quality = pair.target, HIGHEST
+                if generator.random() >= _PERFECT:
+                    kind = generator.choice(_SHUFFLED_KINDS)
+                    text, quality = corrupt_at_random(pair.target, kind, vocabulary[pair.direction], generator)
+                batch.hypotheses.append(text)
+                batch.qualities.append(quality)
+    return batches
 
 
-def _example(pair: ReferencePair, vocabulary: Sequence[str], copies: int, generator: random.Random) -> Example:
-    hypotheses, qualities = [], []
-    for _ in range(copies):
-        text, quality = pair.target, HIGHEST
-        if generator.random() >= _PERFECT:
-            kind = generator.choice(_SHUFFLED_KINDS)
-            text, quality = corrupt_at_random(pair.target, kind, vocabulary, generator)
-        hypotheses.append(text)
-        qualities.append(quality)
-    return Example(pair, hypotheses, qualities)
-
-
-def fit(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -> None:
+def fit(model: Any, batches: Sequence[Batch], config: Estimator) -> None:
     """Fit ``model`` to the qualities by mean squared error: AdamW, warm-up, half a cosine; one batch a step."""
     import torch
     from transformers import get_cosine_schedule_with_warmup
@@ -345,20 +339,16 @@ def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, float]:
     return {str(kind): float(spearmanr(part.quality, part.score).statistic) for kind, part in scored.groupby("kind")}
 
 
-def _loss(model: Any, batch: Sequence[Example]) -> torch.Tensor:
+def _loss(model: Any, batch: Batch) -> torch.Tensor:
     """Mean squared error; each source and reference is encoded once for all its hypotheses."""
     import torch
 
-    copies = len(batch[0].hypotheses)
-    texts = [example.pair.source for example in batch] + [example.pair.target for example in batch]
-    qualities: list[float] = []
-    for example in batch:
-        texts += example.hypotheses
-        qualities += example.qualities
-    inputs = model.encoder.prepare_sample(texts)
+    pairs, copies = len(batch.pairs), len(batch.hypotheses) // len(batch.pairs)
+    sources, references = [pair.source for pair in batch.pairs], [pair.target for pair in batch.pairs]
+    inputs = model.encoder.prepare_sample(sources + references + batch.hypotheses)
     embedded = model.get_sentence_embedding(inputs["input_ids"], inputs["attention_mask"])
-    source, reference, hypothesis = embedded.split([len(batch), len(batch), len(qualities)])
+    source, reference, hypothesis = embedded.split([pairs, pairs, len(batch.hypotheses)])
     score = model.estimate(
         source.repeat_interleave(copies, 0), hypothesis, reference.repeat_interleave(copies, 0)
     ).score
-    return torch.nn.functional.mse_loss(score, torch.tensor(qualities))
+    return torch.nn.functional.mse_loss(score, torch.tensor(batch.qualities))
