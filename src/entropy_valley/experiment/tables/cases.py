@@ -135,7 +135,8 @@ def facts_of_sentences(names: Names, data: Data) -> pd.DataFrame:
         table[column] = [" ".join(map("{:g}".format, numbers)) for numbers in values]
     # Beyond the grid: EV could not have taken this canvas.
     table["beyond"] = ~table["oracle_slots"].between(candidates.map(min), candidates.map(max))
-    table["delta"], table["loss"] = table["ev_score"] - table["ratio_score"], table["ratio_score"] - table["ev_score"]
+    table["delta"] = table["ev_score"] - table["ratio_score"]
+    table["loss"] = -table["delta"]
     return table.assign(more_kept=table["ev_kept"] - table["ratio_kept"])
 
 

@@ -131,8 +131,8 @@ def orders(names: Names, data: Data) -> Shown:
             rows.append(Row([*texts, *[formats.NONE] * (len(columns) - len(texts))], parts=number == 0))
     notes = ["Schedules: the canvas has the reference's length, and as many slots are revealed at each step."]
     notes += [footnotes.NO_BOUND, DELTA]
-    # A study without such orders has no span to explain.
-    if any(source_guided(names.experiment, name) for name in numbers["order"].unique() if name):
+    # A study without such orders has no span to explain; its runs have the same orders.
+    if guided:
         by_source = f"Span: over the schedules by the source (those with SIG), and below with {names.order(main)}."
         notes.append(by_source)
     notes.append(
