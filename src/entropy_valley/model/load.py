@@ -133,7 +133,7 @@ def _load_decoder(
     place = "cpu" if dtype == NF4 else device
     _require_memory(model, place, known.folder)
     if adapter is not None:
-        adapters.checked_facts(Path(adapter), known.digest, attention)
+        adapters.require_same(Path(adapter), known.digest, attention)
         change = adapters.read_adapter(Path(adapter), known.family)
         adapters.attach(copy.deepcopy(model), change, adapter, merge)  # on meta: before the weights are read
         if dtype == NF4 and not merge:

@@ -41,42 +41,36 @@ class Adoption:
 
 
 def adopt(job: Adoption) -> None:
-    """Write the given adapter to ``job.out``, unless it holds this adapter already.
+    """Write the given adapter to ``job.out``, with our ``adapter.json``.
 
     No weights are loaded: this job needs a network, and login nodes have little memory. The adapter may adapt other
     modules than our training would; ``adapter.json`` lists them. Raises InputError for an adapter that cannot be read
-    or belongs to another backbone or attention, and if ``job.out`` holds an adapter trained here. Of an adapter without
-    ``adapter.json`` the params say which attention it was trained with.
+    or belongs to another backbone or attention, and if ``job.out`` holds the losses of a training. Of an adapter
+    without ``adapter.json`` the params say which attention it was trained with.
     """
-    present = adapters.read_facts(job.out)
-    if present and not present.get("adopted"):
+    if (job.out / adapters.LOSSES).exists():
         raise InputError(job.out, "holds an adapter trained here", "Give another `results`, or move it.")
-    digest = checkpoint_digest(job.backbone)
-    same = present.get("spec") == job.spec and present["backbone_digest"] == digest
-    # Without a pinned revision the adapter that was fetched first stays.
-    if same and (job.folder is None or present["source"]["digest"] == _folder_digest(job.folder)):
-        return
     if job.folder:
         if not job.folder.is_dir():
             raise InputError(job.folder, "no such folder", f"Correct {job.key}.")
-        _take(job, job.folder, {}, digest)
+        _take(job, job.folder, {})
         return
     given = job.spec["source"]
     with files.locked(job.work):
         source = hub.listing(given["repository"], given["revision"], job.key)
         work = job.work / source.repository / source.commit  # another source's partial download is not reused
         folder = fetch_adapter(source, given["subfolder"], work, job.key, job.agreed)
-        _take(job, folder, given | {"revision": source.commit}, digest)
+        _take(job, folder, given | {"revision": source.commit})
         shutil.rmtree(job.work)
 
 
-def _take(job: Adoption, folder: Path, source: JsonObject, backbone_digest: str) -> None:
-    """Check the adapter in ``folder`` and write it with our ``adapter.json``."""
-    family = find_family(job.spec["family"])
-    model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
-    adapters.checked_facts(folder, backbone_digest, attention_of(job.spec))
+def _take(job: Adoption, folder: Path, source: JsonObject) -> None:
+    """Check the adapter in ``folder``, and write it."""
+    family, backbone_digest = find_family(job.spec["family"]), checkpoint_digest(job.backbone)
+    adapters.require_same(folder, backbone_digest, attention_of(job.spec))
     given = adapters.read_adapter(folder, family)
-    adapted, wanted = {*given.modules}, set(lora_modules(model, family))
+    model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
+    adapted, wanted = {*given.modules}, {*lora_modules(model, family)}
     adapters.attach(model, given, folder)
     differences = {"not_adapted": sorted(wanted - adapted), "also_adapted": sorted(adapted - wanted)}
     for what, modules in differences.items():
@@ -84,19 +78,16 @@ def _take(job: Adoption, folder: Path, source: JsonObject, backbone_digest: str)
             print(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …", file=sys.stderr)
     if repository := read_origin(job.backbone).get("repository"):
         given = dataclasses.replace(given, settings={**given.settings, "base_model_name_or_path": repository})
+    present = [folder / name for name in adapters.FILES if (folder / name).exists()]
     facts = {
         "adopted": True,
         "backbone_digest": backbone_digest,
         "seed": job.spec["seed"],
         "spec": job.spec,
-        "source": {**source, "digest": _folder_digest(folder)},
+        "source": {**source, "digest": files.digest(files.digests(present))},
         "family": family.name,
         **differences,
         **summary(given, model),
     }
     with files.atomic_folder(job.out) as new:
         adapters.write_adapter(given, new, facts=facts)
-
-
-def _folder_digest(folder: Path) -> str:
-    return files.digest({name: files.file_digest(folder / name) for name in adapters.FILES if (folder / name).exists()})
