@@ -224,7 +224,7 @@ EXAMPLES = {
         ("config.json", keys(n_heads=5), "hidden_size 32 is not an even number for each of 5 heads"),
         ("config.json", keys(block_type="x" * 10**6), "block_type is 'x+…, not 'llama'"),
         ("checkpoint.json", keys(family="evil:FAMILY"), "checkpoint.json: its family is code of someone's own"),
-        (TOKENS, added_token(10**6), "token a-token has id [0-9]+, but the model has [0-9]+ embeddings"),
+        (TOKENS, added_token(10**6), "a token has id [0-9]+, but the model has [0-9]+ embeddings"),
         (TOKENS, text('{"version": "1.0"}'), "not a tokenizer that can be read"),
         (TOKENS, keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "("}}), "not a tokenizer .*parenthesis"),
         (TOKENS, keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "(a+)+$"}}), "is not a tokenizer .*retry-limit"),

@@ -99,7 +99,7 @@ def of_pattern(patterns: JsonObject, module: str) -> Any:
     """The value of the first pattern that matches a module's name, as PEFT looks it up; None if none does."""
     from peft.utils.other import get_pattern_key
 
-    return patterns.get(get_pattern_key([*patterns], module)) if patterns else None
+    return patterns.get(get_pattern_key([*patterns], module))
 
 
 def from_peft(weights: Mapping[str, Tensor], content: JsonObject, family: Family, place: object) -> Adapter:

@@ -284,9 +284,8 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
             known = value if isinstance(value, list) else [value]
             if None not in (value, ids[kind]) and ids[kind] not in known:
                 problems.append(f"{kind} id is {ids[kind]}, {origin} {brief(value)}")
-    last = max(vocabulary, key=vocabulary.__getitem__, default=None)
-    if last is not None and vocabulary[last] >= size:
-        problems.append(f"token {brief(last)} has id {vocabulary[last]}, but the model has {size} embeddings")
+    if (last := max(vocabulary.values(), default=0)) >= size:
+        problems.append(f"a token has id {last}, but the model has {size} embeddings")
     if problems:
         remedy = "Use the tokenizer that was released with the checkpoint, and name the checkpoint's family."
         raise InputError(folder, f"tokenizer: {'; '.join(problems)}", remedy)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,17 +23,13 @@ def history_csv(history: Sequence[Sequence[float]]) -> str:
     return "".join(",".join(row) + "\n" for row in (("step", *HISTORY), *rows))
 
 
-def require_wandb() -> None:
-    """Raise InputError where the package of Weights & Biases is not installed."""
-    if not importlib.util.find_spec("wandb"):
-        remedy = "Install it into the environment of the training (pip install wandb) or remove the key."
-        raise InputError("training.wandb", "the package wandb is not installed", remedy)
-
-
 def _wandb(settings: Mapping[str, str], folder: Path) -> Any:
     """A run of Weights & Biases, which ends with its block; what is not yet sent is kept in ``folder``."""
-    import wandb
-
+    try:
+        import wandb
+    except ImportError as error:
+        remedy = "Install it into the environment of the training (pip install wandb) or remove the key."
+        raise InputError("training.wandb", f"the package cannot be imported ({error})", remedy) from None
     folder.mkdir(parents=True, exist_ok=True)
     return wandb.init(**settings, dir=folder, resume="allow")
 

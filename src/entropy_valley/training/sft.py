@@ -24,7 +24,7 @@ from entropy_valley.model.prompt import Prompt, attention_of, require_room
 from entropy_valley.settings import JsonObject
 from entropy_valley.training import adapter, deepspeed, memory, processes
 from entropy_valley.training.adapter import attach_lora
-from entropy_valley.training.log import HISTORY, Report, reports, require_finite, require_wandb
+from entropy_valley.training.log import HISTORY, Report, reports, require_finite
 from entropy_valley.training.loss import (
     Batches,
     Canvases,
@@ -124,8 +124,6 @@ def finetune(job: Finetuning) -> None:
     On a CPU the same job gives the same bytes, even if it was killed and resumed. Of several runs that train the same
     adapter one works, and the others wait.
     """
-    if job.wandb:
-        require_wandb()
     rank = processes.join(job.device, job.settings.processes)
     with files.locked(job.work) if rank == 0 else nullcontext():
         torch.distributed.barrier()  # until the first process has the lock
