@@ -148,23 +148,16 @@ class Checkpoints:
 
     def save(self, engine: Any, progress: dict[str, Any]) -> None:
         """Save the engine; the pointer moves when all ranks have written their files."""
-        tag, digests = f"step{progress['step']}", {}
-
-        def write(state_dict: Any, path: str) -> None:
-            with open(path, "wb") as file:
-                torch.save(state_dict, file)
-                file.flush()
-                os.fsync(file.fileno())
-            digests[Path(path).name] = files.file_digest(path)
-
-        engine.checkpoint_engine.save = write
+        tag = f"step{progress['step']}"
         with files.saving(self._folder / tag):
             engine.save_checkpoint(str(self._folder), tag=tag, save_latest=False, exclude_frozen_parameters=True)
-        ranks: list[dict[str, str]] = [{} for _ in range(torch.distributed.get_world_size())]
-        torch.distributed.all_gather_object(ranks, digests)
+        torch.distributed.barrier()
         if self._rank == 0:
-            whole = {name: digest for rank in ranks for name, digest in rank.items()}
-            pointer = {"key": self._key, "tag": tag, "progress": progress, "digests": whole}
+            paths = [*(self._folder / tag).iterdir()]
+            for path in paths:  # else a machine that fails could leave a pointer to files that its disk does not have
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+            pointer = {"key": self._key, "tag": tag, "progress": progress, "digests": files.digests(paths)}
             files.write_json(self._folder / POINTER, pointer)
             for old in self._folder.glob("step*"):
                 if old.name != tag:
