@@ -221,7 +221,7 @@ EXAMPLES = {
         ("config.json", keys(rope_theta=float("nan")), "rope_theta is nan, but must be a finite number"),
         ("config.json", keys(n_layers=10**9), "num_hidden_layers is 1000000000, but must be less"),
         ("config.json", keys(n_kv_heads=3), "num_key_value_heads 3 does not divide 4 heads"),
-        ("config.json", keys(n_heads=5), "hidden_size 32 is not an even number for each of 5 heads"),
+        ("config.json", keys(n_heads=5), "the width of a head, 6.4, is not an even number"),
         ("config.json", keys(block_type="x" * 10**6), "block_type is 'x+…, not 'llama'"),
         ("checkpoint.json", keys(family="evil:FAMILY"), "checkpoint.json: its family is code of someone's own"),
         (TOKENS, added_token(10**6), "a token has id [0-9]+, but the model has [0-9]+ embeddings"),

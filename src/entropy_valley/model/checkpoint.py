@@ -206,12 +206,11 @@ def _impossible(arguments: JsonObject) -> list[str]:
     """Values of which no model can be made."""
     if problems := misfits(Config, arguments):
         return problems
-    width, heads = arguments["hidden_size"], arguments["num_attention_heads"]
-    shared, head = arguments.get("num_key_value_heads") or heads, arguments.get("head_dim")
-    if head and head % 2:
-        problems.append(f"head_dim {head} is not even")
-    if not head and width % (2 * heads):
-        problems.append(f"hidden_size {width} is not an even number for each of {heads} heads")
+    heads = arguments["num_attention_heads"]
+    shared = arguments.get("num_key_value_heads") or heads
+    head = arguments.get("head_dim") or arguments["hidden_size"] / heads
+    if head % 2:
+        problems.append(f"the width of a head, {head:g}, is not an even number")
     if heads % shared:
         problems.append(f"num_key_value_heads {shared} does not divide {heads} heads")
     if strange := sorted(arguments.keys() - set(STOCK_FIELDS)):

@@ -171,8 +171,8 @@ class Family:
     def to_stock(self, released: JsonObject) -> dict[str, Any]:
         """The keyword arguments of a stock config class, from a released ``config.json``: the width of a head may be
         left out there."""
-        needed = {stock: name for stock, name in self.fields.items() if stock != "head_dim" or name in released}
-        return {stock: released[name] for stock, name in needed.items()}
+        fields = self.fields.items()
+        return {stock: released[name] for stock, name in fields if stock != "head_dim" or name in released}
 
     def to_released(self, config: Config) -> JsonObject:
         """The ``config.json`` of a released checkpoint of that shape."""

@@ -38,10 +38,10 @@ def lora_modules(model: Decoder, family: Family, kind: str = "blocks") -> list[s
 def attach_lora(model: Decoder, family: Family, settings: Lora, seed: int) -> Decoder:
     """The model, with PEFT's seeded float32 adapters beside exactly :func:`lora_modules`: all that is trained."""
     modules = lora_modules(model, family, settings.targets)
-    for key in ("rank_pattern", "alpha_pattern"):
-        for pattern in getattr(settings, key):
-            if not any(of_pattern({pattern: True}, module) for module in modules):
-                raise InputError(f"training.lora.{key}", f"no adapted module is called {pattern!r}", "Correct it.")
+    for pattern in [*settings.rank_pattern, *settings.alpha_pattern]:
+        if not any(of_pattern({pattern: True}, module) for module in modules):
+            problem = f"no adapted module is called {pattern!r}"
+            raise InputError("training.lora", problem, "Correct it in its rank_pattern or alpha_pattern.")
     torch.manual_seed(seed_of(seed, "lora"))
     adapters.inject(model, settings.peft, modules)
     return model

@@ -19,8 +19,10 @@ HISTORY = ("loss", "cross_entropy", "learning_rate", "gradient_norm")
 
 def history_csv(history: Sequence[Sequence[float]]) -> str:
     """The values of ``HISTORY`` at each optimiser step, from 1, with six significant digits."""
-    rows = ((str(step), *(f"{value:.6g}" for value in values)) for step, values in enumerate(history, 1))
-    return "".join(",".join(row) + "\n" for row in (("step", *HISTORY), *rows))
+    rows = [["step", *HISTORY]]
+    for step, values in enumerate(history, 1):
+        rows.append([str(step), *(f"{value:.6g}" for value in values)])
+    return "".join(",".join(row) + "\n" for row in rows)
 
 
 def _wandb(settings: Mapping[str, str], folder: Path) -> Any:
