@@ -162,7 +162,8 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
     """
     if family.is_stock:
         return _stock_arguments(folder)
-    config, arguments = _config(folder, family), {}
+    config = _config(folder, family)
+    arguments: dict[str, Any] = {}
     remedy = f"Name the family of this checkpoint, or fetch it again: {family.name} is another model; {NEW_FAMILY}."
     problems = _differences(config, {"model_type": family.model_type})
     if not problems:  # else most fields differ
