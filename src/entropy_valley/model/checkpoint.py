@@ -231,13 +231,13 @@ def load_tokenizer(folder: str | Path, family: Family) -> Any:
     for pattern in (*TOKENIZER, CONFIG, "chat_template*"):  # transformers reads these
         for path in folder.glob(pattern):
             files.regular(path, files.MOST)
+    wanted = [WHOLE]
+    if family.tokenizer_class and not (folder / WHOLE).exists():
+        kind = getattr(transformers, family.tokenizer_class)
+        wanted = [name for name in kind.vocab_files_names.values() if name != WHOLE]
     remedy = "Copy the released tokenizer files into this folder, or make the checkpoint again."
-    if not (folder / WHOLE).exists():
-        if family.tokenizer_class:
-            kind = getattr(transformers, family.tokenizer_class)
-        wanted = [name for name in kind.vocab_files_names.values() if name != WHOLE] or [WHOLE]
-        if absent := [name for name in wanted if not (folder / name).exists()]:
-            raise InputError(folder, f"no tokenizer: no {' and no '.join(absent)}", remedy)
+    if absent := [name for name in wanted if not (folder / name).exists()]:
+        raise InputError(folder, f"no tokenizer: no {' and no '.join(absent)}", remedy)
     with files.readable(folder / WHOLE, "tokenizer", remedy):
         return kind.from_pretrained(folder, local_files_only=True)
 
