@@ -63,7 +63,7 @@ def test_a_gpu_keeps_its_scores_apart(comet_folder, segments, tmp_path, batch_si
     monkeypatch.setattr(comet, "load", lambda path, device: loaded.append(device) or load(path, "cpu"))
 
     def job(gpu):
-        monkeypatch.setattr(machine, "nvidia_smi", lambda: f"GPU 0: {gpu} (UUID: GPU-0)\n")
+        monkeypatch.setattr(machine, "nvidia_smi", lambda: f"0, GPU-0, {gpu}\n")
         with Store(tmp_path) as store:
             metric = comet.Comet(checkpoint="toy", batch_size=batch_size)
             metric.prepare(ScoringJob("zh", comet_folder, "cuda", store=store))
