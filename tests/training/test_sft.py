@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 import re
 
 import pytest
@@ -101,17 +100,10 @@ def test_a_reference_beyond_the_context_is_refused_before_training(finetune, mon
         finetune(spec(), tested=[tmp_path / "test.jsonl"])
 
 
-@pytest.mark.parametrize(
-    ("limit", "message"),
-    [
-        ("free", r"work: checkpoints of this training need 0.0 MB, 0.0 MB are free"),
-        ("memory", r"llada: its weights need 0.1 MB in float32, the memory has 0.0 MB"),
-    ],
-)
-def test_what_does_not_fit_is_refused_before_training(finetune, monkeypatch, limit, message):
+def test_what_does_not_fit_is_refused_before_training(finetune, monkeypatch):
     monkeypatch.setattr(deepspeed, "build", lambda *_: pytest.fail("it was trained"))
-    monkeypatch.setattr(machine, limit, lambda *_: 1000)
-    with pytest.raises(InputError, match=message):
+    monkeypatch.setattr(machine, "memory", lambda: 1000)
+    with pytest.raises(InputError, match=r"llada: its weights need 0.1 MB in float32, the memory has 0.0 MB"):
         finetune(spec())
 
 
@@ -172,9 +164,8 @@ def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_pa
     assert re.fullmatch(r"cpu, (1 thread|\d+ threads)", results.record_of(out).facts["device"])
     # Of another number of processes it is as good; Snakemake has removed its outputs, and nothing is trained.
     written = out.read_bytes()
-    out.unlink()
-    out.with_name("adapter_model.safetensors").unlink()
-    out.with_name("losses.csv").unlink()
+    for path in out.parent.iterdir():
+        path.unlink()
     with monkeypatch.context() as patch:
         patch.setattr(sft, "finetune", lambda job: pytest.fail("it was trained again"))
         run_here("train", job | {"made_from": {"corpus": "another"}}, {"corpus": corpus}, out, two | RUN)
@@ -190,15 +181,14 @@ def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_pa
         assert history(tmp_path / "adapter")[column] == pytest.approx(values, rel=1e-4), column
 
 
-def test_adapters_that_deepspeed_would_round_are_refused(process_group, load, monkeypatch):
-    """By the key in its config that is usual for bfloat16."""
+def test_deepspeed_rounds_neither_adapters_nor_sums_of_gradients(process_group, load):
+    """It would with the key in its config that is usual for bfloat16."""
     backbone = load(dtype="bfloat16")
     settings = Training.model_validate(SETTINGS | RUN | {"precision": "bfloat16"})
-    config = deepspeed.zero2(settings) | {"bf16": {"enabled": True}}
-    monkeypatch.setattr(deepspeed, "zero2", lambda settings: config)
     model = attach_lora(backbone.model, backbone.family, settings.lora, seed=1)
-    with pytest.raises(RuntimeError, match=r"in \['torch.bfloat16'\], not only in float32"):
-        deepspeed.build(deepspeed.Objective(model, backbone.shifted).train(), settings, 8)
+    engine = deepspeed.build(deepspeed.Objective(model, backbone.shifted).train(), settings, 8)
+    dtypes = {parameter.dtype for parameter in trainable(engine.module)} | {engine.communication_data_type}
+    assert dtypes == {torch.float32}
 
 
 def test_a_training_that_diverges_ends_with_its_step(finetune, tmp_path):
@@ -208,50 +198,12 @@ def test_a_training_that_diverges_ends_with_its_step(finetune, tmp_path):
     assert not (tmp_path / "adapter").exists()
 
 
-class Hostile:
-    """Unpickled, it makes a folder."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.folder),)
-
-
-@pytest.mark.parametrize(("hidden", "problem"), [(True, "a file holds more than"), (False, "not as it was written")])
-def test_a_checkpoint_that_would_run_code_or_is_damaged_is_refused(finetune, broken_off, tmp_path, hidden, problem):
+def test_a_damaged_checkpoint_is_refused(finetune, broken_off, tmp_path):
     broken_off(spec(), tmp_path)
     (checkpoint,) = (tmp_path / "work").glob("step6/mp_rank_00_model_states.pt")
-    torch.save({**torch.load(checkpoint, weights_only=False), "more": Hostile(tmp_path / "folder")}, checkpoint)
-    if hidden:
-        last = tmp_path / "work" / "last.json"
-        files.write_json(last, files.read_json(last) | {"digests": files.digests(checkpoint.parent.iterdir())})
-    with pytest.raises(InputError, match=f"step6: {problem}.* Remove {tmp_path / 'work'}: the training"):
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
+    with pytest.raises(InputError, match=f"step6: not as it was written.* Remove {tmp_path / 'work'}: the training"):
         finetune(spec(), tmp_path)
-    assert not (tmp_path / "folder").exists()
-
-
-class Attribute:
-    """Pickled, an attribute: as Python before 3.11.4 pickles the members of an enum."""
-
-    def __init__(self, owner, name):
-        self.parts = owner, name
-
-    def __reduce__(self):
-        return getattr, self.parts
-
-
-def test_an_enum_of_deepspeed_is_read_as_any_python_writes_it_and_no_other_attribute(tmp_path):
-    from deepspeed.runtime.fp16.loss_scaler import LossScaler
-    from deepspeed.runtime.zero.config import ZeroStageEnum
-
-    checkpoint = tmp_path / "checkpoint.pt"
-    torch.save({"stage": Attribute(ZeroStageEnum, "gradients")}, checkpoint)
-    assert deepspeed._load(checkpoint) == {"stage": ZeroStageEnum.gradients}
-    for owner, name in ((LossScaler, "__init__"), (ZeroStageEnum, "__class__")):
-        torch.save({"stage": Attribute(owner, name)}, checkpoint)
-        with pytest.raises(InputError, match="more than tensors"):
-            deepspeed._load(checkpoint)
 
 
 def test_another_job_starts_afresh(finetune, broken_off, tmp_path):
