@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 import re
 
 import pytest
@@ -198,12 +199,50 @@ def test_a_training_that_diverges_ends_with_its_step(finetune, tmp_path):
     assert not (tmp_path / "adapter").exists()
 
 
-def test_a_damaged_checkpoint_is_refused(finetune, broken_off, tmp_path):
+class Hostile:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+@pytest.mark.parametrize(("hidden", "problem"), [(True, "a file holds more than"), (False, "not as it was written")])
+def test_a_checkpoint_that_would_run_code_or_is_damaged_is_refused(finetune, broken_off, tmp_path, hidden, problem):
     broken_off(spec(), tmp_path)
     (checkpoint,) = (tmp_path / "work").glob("step6/mp_rank_00_model_states.pt")
-    checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
-    with pytest.raises(InputError, match=f"step6: not as it was written.* Remove {tmp_path / 'work'}: the training"):
+    torch.save({**torch.load(checkpoint, weights_only=False), "more": Hostile(tmp_path / "folder")}, checkpoint)
+    if hidden:
+        last = tmp_path / "work" / "last.json"
+        files.write_json(last, files.read_json(last) | {"digests": files.digests(checkpoint.parent.iterdir())})
+    with pytest.raises(InputError, match=f"step6: {problem}.* Remove {tmp_path / 'work'}: the training"):
         finetune(spec(), tmp_path)
+    assert not (tmp_path / "folder").exists()
+
+
+class Attribute:
+    """Pickled, an attribute: as Python before 3.11.4 pickles the members of an enum."""
+
+    def __init__(self, owner, name):
+        self.parts = owner, name
+
+    def __reduce__(self):
+        return getattr, self.parts
+
+
+def test_an_enum_of_deepspeed_is_read_as_any_python_writes_it_and_no_other_attribute(tmp_path):
+    from deepspeed.runtime.fp16.loss_scaler import LossScaler
+    from deepspeed.runtime.zero.config import ZeroStageEnum
+
+    checkpoint = tmp_path / "checkpoint.pt"
+    torch.save({"stage": Attribute(ZeroStageEnum, "gradients")}, checkpoint)
+    assert deepspeed._load(checkpoint) == {"stage": ZeroStageEnum.gradients}
+    for owner, name in ((LossScaler, "__init__"), (ZeroStageEnum, "__class__")):
+        torch.save({"stage": Attribute(owner, name)}, checkpoint)
+        with pytest.raises(InputError, match="more than tensors"):
+            deepspeed._load(checkpoint)
 
 
 def test_another_job_starts_afresh(finetune, broken_off, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -83,10 +84,32 @@ def zero2(settings: Training) -> JsonObject:
 POINTER = "last.json"  # names the last complete checkpoint in a training's work folder, and the digests of its files
 
 
+def _load(path: str, map_location: Any = None) -> Any:
+    """Read only tensors and numbers, and else raise InputError. DeepSpeed itself would read any pickle, which can run
+    any code. Its own files need three of its classes of numbers."""
+    from deepspeed.runtime.fp16.loss_scaler import LossScaler
+    from deepspeed.runtime.zero.config import ZeroStageEnum
+    from deepspeed.utils.tensor_fragment import fragment_address
+
+    def member(kind: Any, name: str) -> Any:
+        """A member of an enum: before 3.11.4, Python pickles it as an attribute of its class."""
+        if kind is not ZeroStageEnum or name not in [*ZeroStageEnum.__members__]:
+            raise pickle.UnpicklingError(f"{name} of {kind}")
+        return ZeroStageEnum[name]
+
+    allowed: list[Any] = [LossScaler, ZeroStageEnum, fragment_address, (member, "builtins.getattr")]
+    try:
+        with torch.serialization.safe_globals(allowed):
+            return torch.load(path, map_location=map_location, weights_only=True)
+    except pickle.UnpicklingError as error:
+        checkpoint = Path(path).parent
+        remedy = f"Remove {checkpoint.parent}: the training then starts anew."
+        raise InputError(checkpoint, "a file holds more than tensors and numbers", remedy) from error
+
+
 class Checkpoints:
     """The engine's checkpoints in a work folder, and a pointer to the last complete one, replaced atomically.
 
-    DeepSpeed writes and reads them as pickles: a work folder of someone else could run any code.
     ``key`` identifies the training; a folder with another key is emptied.
     """
 
@@ -100,7 +123,7 @@ class Checkpoints:
     def _last(self) -> JsonObject:
         """The content of the pointer; {} if the folder has none of this training."""
         pointer = files.read_json(self._folder / POINTER) if (self._folder / POINTER).exists() else {}
-        return pointer if pointer.get("key") == self._key else {}
+        return pointer if isinstance(pointer, dict) and pointer.get("key") == self._key else {}
 
     def resume(self, engine: Any) -> JsonObject:
         """Load the last checkpoint into the engine; return its progress, or that of a start.
@@ -118,6 +141,7 @@ class Checkpoints:
         if files.digests(checkpoint.glob("*")) != last["digests"]:
             remedy = f"Remove {self._folder}: the training then starts anew."
             raise InputError(checkpoint, "not as it was written", remedy)
+        engine.checkpoint_engine.load = _load
         # Not strict: checkpoints do not hold the frozen weights.
         engine.load_checkpoint(str(self._folder), tag=last["tag"], load_module_strict=False)
         return last["progress"]
