@@ -1,7 +1,5 @@
 """How far a reader walks: the files of the package that a task enters, and the jumps between them.
 
-    python tests/reader_steps.py
-
 A file is entered when one of its functions runs. A jump is a call from a function of one file of the package into a
 function of another; what other libraries call in between is passed over. Imports do not count.
 """
@@ -9,14 +7,12 @@ function of another; what other libraries call in between is passed over. Import
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import finished
 import tiny_checkpoints
-import torch
 from tiny_checkpoints import ROWS, SOURCES
 
 import entropy_valley
@@ -109,16 +105,3 @@ def of_table(folder: Path) -> Steps:
     outputs, inputs = [f"{run.root}/tables/main.{ending}" for ending in report.endings], report.inputs()
     report.write(outputs, inputs)
     return steps(lambda: report.write(outputs, inputs))
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as folder:
-        walks = {
-            "a translation": of_translation(Path(folder, "translator")),
-            "rule translate": of_translate_rule(Path(folder, "rule")),
-            "config.yaml": of_config(),
-            "the main table": of_table(Path(folder, "finished")),
-        }
-    for name, walked in walks.items():
-        print(f"{name}: {len(walked.files)} files, {walked.jumps} jumps", *walked.files, sep="\n  ")

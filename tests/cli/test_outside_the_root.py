@@ -43,9 +43,9 @@ def elsewhere(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("command", ["plan", "audit", "check", "translate"])
+@pytest.mark.parametrize("command", ["plan", "translate"])
 def test_without_a_config_one_line_says_so(elsewhere, monkeypatch, capsys, command):
-    monkeypatch.setattr(sys, "argv", ["entropy-valley", *command.split()])
+    monkeypatch.setattr(sys, "argv", ["entropy-valley", command])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     problem, *more = capsys.readouterr().err.splitlines()

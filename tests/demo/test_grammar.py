@@ -20,7 +20,7 @@ from entropy_valley.experiment.demo.languages import (
 NOUN = {noun.en: noun for noun in grammar.NOUNS}
 VERB = {f"{verb.en[0]} {verb.en[-1]}".strip(): verb for verb in grammar.VERBS + grammar.DITRANSITIVE}
 ADJECTIVE = {adjective.en: adjective for adjective in grammar.ADJECTIVES}
-SPEAKER, HE, _, WE, YOU = grammar.SUBJECTS
+WE = grammar.SUBJECTS[3]
 ANNA = grammar.PEOPLE[0]
 
 
@@ -68,8 +68,6 @@ def test_splits_are_apart_and_the_same_in_every_direction():
     ("language", "statement", "question"),
     [
         ("en", ["Anna", "calls", "Maria", "every day"], ["When", "call", "29", "guests"]),
-        ("de", ["Anna", "ruft", "jeden Tag", "Maria"], ["Wann", "29", "Gäste", "anrufen"]),
-        ("zh", ["安娜", "每天", "玛丽亚", "电话"], ["什么时候", "29", "客人", "电话"]),
         ("fr", ["Anna", "appelle", "Maria", "tous les jours"], ["Quand", "appeler", "29", "invités"]),
     ],
 )

@@ -63,13 +63,6 @@ def test_training_makes_a_metric(tmp_path, monkeypatch):
     assert card["digest"] == trained.digest
     assert min(card["spearman"]["all"][kind] for kind in ("drop", "repeat", "replace")) >= 0.75
 
-    reference = "我的医生会把一台相机擦干净。"
-    hypotheses = [reference, reference[:-3], reference[:-7], ""]
-    sources = ["My doctor will clean a camera."] * 4
-    scores = trained.segment_scores(sources, hypotheses, [reference] * 4)
-    assert scores == sorted(scores, reverse=True)
-    assert all(0 < score < 1.05 for score in scores)
-
     with monkeypatch.context() as patch:
         patch.setattr(toy_comet, "new_model", lambda *_: pytest.fail("it was trained again"))
         train(spec, "one")
@@ -78,5 +71,3 @@ def test_training_makes_a_metric(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="Spearman correlation"):  # and the accepted estimator stays
         train({**spec, "steps": 1, "width": 16}, "one")
     assert files.read_json(tmp_path / "one" / "comet.json") == card
-    there = sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".lock")
-    assert there == ["en-de", "en-zh", "one", "three", "two"]

@@ -6,13 +6,12 @@ Each trial draws a stage, a fault and its moment; ``ENTROPY_VALLEY_FAULT_TRIALS`
 from __future__ import annotations
 
 import pytest
-from faults import ClockMoved, KilledBefore, MayNotWrite, NoMoreThan
+from faults import KilledBefore, MayNotWrite, NoMoreThan
 from stages import stages
 from trial import TRIALS, Trial
 
 pytestmark = pytest.mark.faults
 STAGES = stages()
-DAY = 86_400
 
 
 def killed_before_an_operation(trial, chance):
@@ -56,11 +55,6 @@ def two_jobs(trial, chance):
         trial.require_finished(running.ended())
 
 
-def clock_moved_back(trial, chance):
-    """All that is there seems to come from the future."""
-    trial.require_finished(trial.run(ClockMoved(-chance.uniform(0, DAY))))
-
-
 KINDS = [
     killed_before_an_operation,
     killed_in_a_write,
@@ -68,7 +62,6 @@ KINDS = [
     write_fails,
     read_only,
     two_jobs,
-    clock_moved_back,
 ]
 
 

@@ -24,7 +24,6 @@ from entropy_valley.results import Record, read_record, record_path
 
 MAIN, DEMO = ["results/tables/main.csv"], "config/demo.yaml"
 DIRECTIONS = ("en-zh", "zh-en", "en-de")
-NO_STUDIES = {"tables": {"studies": []}}
 TEXTS = {(direction, "grammar"): Text(200, 7, 6) for direction in DIRECTIONS}
 TEXTS |= {(direction, "train"): Text(20000, 7, 6) for direction in DIRECTIONS}
 
@@ -166,31 +165,30 @@ def test_finished_jobs_are_known_by_names_that_have_dots():
     assert next(iter(jobs)).cells[0].method == "ratio_0.80"
 
 
-def test_a_job_holds_the_gpus_of_its_rule():
-    plans = [planned(paper(training={"processes": count}, **NO_STUDIES)) for count in (1, 4)]
-    held = plans[1].gpus
-    assert held["train"] == 4 and held["translate"] == held["score"] == 1 and not {"corpus", "table"} & held.keys()
-    one, four = ({job.name: took for job, took in each.seconds.items()} for each in plans)
-    assert all(4 * four[name] > one[name] > 3.8 * four[name] for name in one if name.startswith("train/"))
-    assert all(one[name] == four[name] for name in one if not name.startswith("train/"))
+def test_fewer_gpus_of_a_training_and_more_shards_are_the_same_work():
+    """A job holds the GPUs of its rule."""
+    eight, four = planned(paper()), planned(paper(training={"processes": 4}, decoding={"shards": 4}))
+    assert four.gpus["train"] == 4 and four.gpus["shard"] == four.gpus["score"] == 1
+    assert not {"corpus", "table"} & four.gpus.keys()
+    before, after = ({job.name: took for job, took in each.seconds.items()} for each in (eight, four))
+    assert all(2 * before[name] > after[name] > 1.9 * before[name] for name in before if name.startswith("train/"))
+    assert four.gpu_hours(four.left) == pytest.approx(eight.gpu_hours(eight.left), rel=0.05)
+    rules = [job.rule for job in four.left]
+    assert rules.count("shard") == 4 * rules.count("merge") > 0
+    assert not any(four.held(job) for job in four.left if job.rule == "merge")
 
 
-def test_the_number_of_shards_follows_from_the_config_alone(tmp_path):
-    """Also where other jobs were much slower, and a checkpoint or a corpus exists by now."""
+def test_the_number_of_shards_follows_from_the_config_alone():
+    """Also where a checkpoint and a corpus exist by now."""
 
     def counts():
-        config = paper().experiment.model_copy()
+        config = paper().experiment.model_copy()  # of which nothing is cached
         return {(one.run, one.name): shards(config, one) for one in sets_of(config).all}
 
     before = counts()
     assert max(before.values()) > 1 == min(before.values())
-    Path("results/benchmarks/shard").mkdir(parents=True)
-    whole = next(job for job in paper().all if job.rule == "shard")
-    Path(f"results/benchmarks/{whole.name}.tsv").write_text("s\th:m:s\n90000.0\t1 day\n")
-    Path("models/llada-8b").mkdir(parents=True)
-    Path("models/llada-8b/config.json").write_text(json.dumps({"model_type": "llada", "d_model": 64}))
-    Path("results/corpus/en-zh/test").mkdir(parents=True)
-    Path("results/corpus/en-zh/test/wmt22.jsonl").write_text('{"source": "a", "target": "b"}\n')
+    files.write_json(Path("models/llada-8b/config.json"), {"model_type": "llada", "d_model": 64})
+    files.write_jsonl(Path("results/corpus/en-zh/test/wmt22.jsonl"), [{"source": "a", "target": "b"}])
     assert counts() == before
 
 
@@ -205,20 +203,6 @@ def test_of_a_changed_set_only_the_cells_that_change_cost_anything():
     for rule in ("translate", "score"):
         old, new = (next(took for job, took in each.seconds.items() if job.rule == rule) for each in (whole, after))
         assert 0 < new - plan.START < 0.6 * (old - plan.START)
-
-
-def test_a_given_comet_counts_as_comet_22():
-    own = demo_config(scoring={"comet": {"checkpoint": "model.ckpt", "training": None}})
-    jobs = denoised(demo(), "score")
-    work = sum(Work(demo().experiment, TEXTS).of(jobs).values())
-    assert sum(Work(own, TEXTS).of(jobs).values()) > 500 * work
-
-
-def test_a_folder_that_does_not_exist_yet_counts_as_large_as_llada():
-    mine = {"label": "mine", "family": "llada", "bos": False, "folder": "models/llada-tuned"}
-    jobs = demo(backbones={"mine": mine}, matrix={"backbones": ["mine"]}, tables={"backbone": "mine"})
-    unknown = Plan(Audit(jobs), [job for job in jobs.all if job.rule == "train"])
-    assert plan.totals(unknown)[-1] == "Sizes:     not known yet of mine; counted as LLaDA-8B"
 
 
 def test_large_and_unknown_downloads_need_a_word(monkeypatch):
@@ -257,21 +241,10 @@ def test_files_of_the_users_own_that_are_not_there_are_named():
     everything = {"my-llada", "my-adapter", "train.tsv", "test.tsv", "model.ckpt"}
     assert set(downloads.missing(jobs.experiment, jobs.all)) == everything
     assert downloads.missing(demo().experiment, demo().all) == []
-    assert plan.totals(planned(jobs))[-1].startswith("Not there: ")
+    *_, sizes, last = plan.totals(planned(jobs))
+    assert sizes == "Sizes:     not known yet of mine; counted as LLaDA-8B" and last.startswith("Not there: ")
     Path("test.tsv").write_text("a\tb\n")
     assert set(downloads.missing(jobs.experiment, jobs.all)) == everything - {"test.tsv"}
-
-
-def test_the_cause_is_the_exception_also_after_a_long_traceback_and_before_the_words_of_slurm():
-    """Of a process that SLURM has killed there are only these."""
-    frame = '  File "/x/model.py", line 8, in forward\n    return self.forward(states)\n'
-    wrapper = "srun: error: node7: task 0: Exited with exit code 1"
-    lines = ["Traceback (most recent call last):", frame * 1000 + "RuntimeError: no luck", wrapper, ""]
-    files.write_text("train.log", "\n".join(lines))
-    assert cause_of(Path("train.log")) == "RuntimeError: no luck"
-    killed = "slurmstepd: error: Detected 1 oom_kill event in StepId=14.0. Some of the step tasks have been OOM Killed."
-    files.write_text("train.log", "\n".join(["step 1", killed, wrapper, ""]))
-    assert cause_of(Path("train.log")) == killed
 
 
 def test_a_prompt_that_is_not_computed_in_every_pass_is_less_work():
@@ -281,13 +254,6 @@ def test_a_prompt_that_is_not_computed_in_every_pass_is_less_work():
     assert exact > some > never == prefix > 0.1 * exact
 
 
-def test_shards_share_the_work_of_their_set():
-    one, four = (planned(paper(decoding={"shards": count}, **NO_STUDIES)) for count in (1, 4))
-    assert four.gpu_hours(four.left) == pytest.approx(one.gpu_hours(one.left), rel=0.05)
-    sets, merged, parts = ([job for job in four.left if job.rule == rule] for rule in ("translate", "merge", "shard"))
-    assert not sets and len(parts) == 4 * len(merged) and not any(map(four.held, merged))
-
-
 def test_a_jobs_name_is_that_of_its_benchmark_and_its_log():
     for job in paper().all:
         for folder, path in (("benchmarks", job.benchmark), ("logs", job.log)):
@@ -295,9 +261,24 @@ def test_a_jobs_name_is_that_of_its_benchmark_and_its_log():
             assert not path or path in (f"{told}.tsv", f"{told}.log")
 
 
-def test_the_cause_of_a_process_that_was_killed_is_its_signal():
-    """As torchrun reports it: a line of its frame is no cause."""
-    frame, cause = "=" * 54, "  traceback : Signal 9 (SIGKILL) received by PID 3745"
-    lines = ["Traceback (most recent call last):", "ChildFailedError:", frame, cause, frame, ""]
-    files.write_text("train.log", "\n".join(lines))
-    assert cause_of(Path("train.log")) == cause.strip()
+LUCK, WRAPPER = "RuntimeError: no luck", "srun: error: node7: task 0: Exited with exit code 1"
+FRAME = '  File "/x/model.py", line 8, in forward\n    return self.forward(states)\n'
+OOM = "slurmstepd: error: Detected 1 oom_kill event in StepId=14.0. Some of the step tasks have been OOM Killed."
+SIGNAL = "traceback : Signal 9 (SIGKILL) received by PID 3745"  # as torchrun reports it, in a frame
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (
+            ["Traceback (most recent call last):", FRAME * 1000 + LUCK, WRAPPER],
+            LUCK,
+        ),
+        (["step 1", OOM, WRAPPER], OOM),
+        (["Traceback (most recent call last):", "ChildFailedError:", "=" * 54, f"  {SIGNAL}", "=" * 54], SIGNAL),
+    ],
+    ids=["an exception", "out of memory", "a signal"],
+)
+def test_the_cause_is_no_frame_and_no_word_of_a_wrapper(lines, cause):
+    files.write_text(Path("train.log"), "\n".join([*lines, ""]))
+    assert cause_of(Path("train.log")) == cause

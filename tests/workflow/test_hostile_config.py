@@ -24,15 +24,6 @@ def test_any_texts_are_planned_as_they_are(tmp_path):
     assert set(re.findall("Shell command: (.*)", printed)) == {"None"}
 
 
-@pytest.mark.slow
-def test_rules_write_into_a_folder_of_any_name(tmp_path):
-    """By a script, and by the one command of a shell."""
-    made = [f"{SHELL}/corpus/en-zh/test/{name}.jsonl" for name in ("grammar", "dev")]
-    Workspace(tmp_path, *CONFIGS, {"results": SHELL}, real=True).run("--cores", "1", *made)
-    assert [len((tmp_path / path).read_text().splitlines()) for path in made] == [12, 40]
-    assert not [*tmp_path.rglob("X")]
-
-
 def test_results_that_became_read_only_are_one_error(tmp_path, monkeypatch):
     """Also where the config of this run is there already."""
     monkeypatch.setenv(snapshot.VARIABLE, "")

@@ -12,7 +12,6 @@ import sys
 
 import pytest
 import wheels
-from job_lists import jobs_of
 from workspace import ROOT, Workspace
 
 pytestmark = [
@@ -48,14 +47,6 @@ def test_ten_times_the_papers_matrix_is_planned_in_twenty_seconds(paper):
     count, cells = planned(paper, TEN_TIMES)
     assert used() - before < SECONDS
     assert cells >= 10 * least and count > 400
-
-
-def test_ten_times_the_papers_matrix_runs_through(paper):
-    """Most of an hour on two cores, with jobs that only make files."""
-    paper.run("--cores", "4", "--quiet", "all", over=TEN_TIMES)
-    outputs = jobs_of(TEN_TIMES).by_output
-    assert not [path for path in outputs if not (paper.folder / path).is_file()]
-    assert "Nothing to be done" in paper.run("-n", over=TEN_TIMES)
 
 
 # --- the oldest Snakemake that the workflow takes, and the newest one

@@ -43,25 +43,6 @@ for path in snakemake.output:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).touch()
 """
-# Stands for the script of a job on GPUs: it notes which it has, and waits until as many jobs of its rule have begun.
-NOTING = (
-    """
-import os
-import time
-from pathlib import Path
-
-from entropy_valley.experiment.runs.job import job_of
-
-with job_of(snakemake) as job:
-    seen = Path("seen", snakemake.rule)
-    seen.mkdir(parents=True, exist_ok=True)
-    (seen / str(os.getpid())).write_text(os.environ["CUDA_VISIBLE_DEVICES"])
-    last = time.monotonic() + 90
-    while len(list(seen.iterdir())) < COUNT and time.monotonic() < last:
-        time.sleep(0.1)
-"""
-    + STUB
-)
 
 
 class Workspace:
@@ -78,15 +59,6 @@ class Workspace:
         if not real:
             for script in (folder / "workflow/scripts").glob("*.py"):
                 script.write_text(STUB)
-
-    def note_gpus(self, count: int, *rules: str) -> None:
-        """Let the jobs of these rules note their GPUs, ``count`` of a rule at once; see ``gpus_seen``."""
-        for rule in rules:
-            (self.folder / f"workflow/scripts/{rule}.py").write_text(NOTING.replace("COUNT", str(count)))
-
-    def gpus_seen(self, rule: str) -> list[list[str]]:
-        """The GPUs of each job of a rule."""
-        return [path.read_text().split(",") for path in (self.folder / "seen" / rule).iterdir()]
 
     def copied(self, folder: Path) -> Workspace:
         """The same in another folder, with all that has been made."""
