@@ -10,7 +10,7 @@ import pytest
 
 from entropy_valley import files, machine
 from entropy_valley.errors import InputError
-from entropy_valley.results import code_digest, made, record_of, record_path, systems
+from entropy_valley.results import ABSENT, code_digest, differences, made, record_of, record_path, systems
 
 SPEC = {"method": {"ratios": [0.7, 0.8]}, "revision": 4}
 
@@ -153,3 +153,16 @@ def test_a_failed_job_leaves_the_old_record_or_none(canvas, tmp_path):
             raise RuntimeError
     assert record_of(canvas).params == SPEC
     assert not (tmp_path / "new").exists()
+
+
+def test_keys_are_paths_and_lists_are_compared_whole():
+    before = {"a": {"b": [1, 2], "c": 1}, "d": 1}
+    after = {"a": {"b": [1, 3], "c": 1}, "e": None}
+    assert list(differences(before, after)) == [("a.b", [1, 2], [1, 3]), ("d", 1, ABSENT), ("e", ABSENT, None)]
+
+
+def test_long_values_are_cut_to_where_they_differ():
+    before, after = ([{"backbone": name, "path": "x" * 40} for name in names] for names in ("aab", "aac"))
+    (line,) = map(str, differences({"rows": before}, {"rows": after}))
+    value = '…"backbone":"{}","path":"' + "x" * 37 + "…"
+    assert line == f"rows: {value.format('b')} → {value.format('c')}"

@@ -10,8 +10,7 @@ import subprocess
 import time
 
 import pytest
-from chain import results
-from trial import TRIALS
+from chain import TRIALS, results
 from workspace import Workspace
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]

@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import fake_chain
-import fake_pages
 import pytest
 from browsing import cut_off, opening, unnamed
+from finished import METRIC, Run
 from job_lists import jobs_of
 
 from entropy_valley.experiment.cli import audit
 from entropy_valley.experiment.human_evaluation import forms
 from entropy_valley.experiment.human_evaluation.intake import read_forms
 from entropy_valley.experiment.runs.audit import Audit
+from entropy_valley.experiment.tables import pages
+from entropy_valley.results import SCORES, TRANSLATIONS
 
 
 @pytest.fixture
@@ -100,12 +102,34 @@ OUTPUTS = {
 }
 
 
+def page(folder, pairs, outputs):
+    """The page of these systems, by method, and of a beam search whose outputs are the references."""
+    run = Run(folder)
+    systems = {**outputs, "beam4": [(y, 0.5) for _, y in pairs]}
+    shown = [cell for cell in pages.cells(run.experiment)["en-zh", "grammar"] if cell.method in systems]
+    shown = [cell for cell in shown if cell.backbone in ("llada-tiny", "llama3-tiny")]
+    names = [f"test-{number}" for number in range(len(pairs))]
+    rows = [{"id": name, "source": x, "target": y} for name, (x, y) in zip(names, pairs, strict=True)]
+    run.replace(run.root / f"corpus/{shown[0].direction}/test/{shown[0].testset}.jsonl", rows)
+    for cell in shown:
+        ev = cell.method == "ev"
+        grid = {"candidates": [6, 5, 8], "scores": [0.25, 0.5, 0.75]} if ev else {"candidates": [6], "scores": []}
+        chosen = {} if cell.autoregressive else {"canvas": {"length": 6, **grid}}
+        given = list(zip(names, systems[cell.method], strict=True))
+        texts = [{"id": name, "hypothesis": text, "length": 6, "tokens": [1], **chosen} for name, (text, _) in given]
+        run.put(cell, TRANSLATIONS, texts)
+        run.put(cell, SCORES, [{"id": name, METRIC: score, "chrf": 100 * score} for name, (_, score) in given])
+    path = folder / "en-zh.grammar.html"
+    pages.write_sentences(path, run.results, shown)
+    return path
+
+
 def leads(tab):
     return tab.eval_on_selector_all("article", "all => all.map(one => one.dataset.id)")
 
 
 def test_sentences_are_found_compared_and_linked(browser, tmp_path):
-    with opening(browser, fake_pages.write(tmp_path, PAIRS, OUTPUTS)) as tab:
+    with opening(browser, page(tmp_path, PAIRS, OUTPUTS)) as tab:
         assert leads(tab)[0] == "test-1"  # EV's largest lead over Ratio
         tab.select_option("#sort", "file")
         shown = tab.eval_on_selector_all("article:first-child bdi", "all => all.map(one => one.textContent)")

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 from filelock import FileLock
-from slurm_cluster import QUICK, OnCluster, started
-from workspace import MIXED, Retraining, Workspace
+from workspace import MIXED, Workspace
 
 RELEASED = {
     "check": False,  # it is run where there is no GPU
@@ -55,31 +54,3 @@ def adopted(tmp_path_factory):
     workspace = Workspace(folder, "config.yaml", RELEASED)
     workspace.finish()
     return workspace
-
-
-@pytest.fixture(scope="session")
-def cluster():
-    """A SLURM of one node, without a database; a worker's own, so that no test disturbs another."""
-    with started() as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="session")
-def trained(once, cluster):
-    """The smallest demo up to its adapter, by jobs of the cluster; only to be copied."""
-
-    def train(workspace):
-        before = cluster.jobs()
-        said = workspace.run(*QUICK, Retraining.target, environment=cluster.environment)
-        assert "done: train/en-zh_llada-tiny_1 (" in said, said
-        jobs = [job for job in cluster.jobs() if job not in before]
-        assert sorted(job.rule for job in jobs) == ["pretrain", "train"]
-        assert {(job.partition, job.asked) for job in jobs} == {("cpu", "N/A")}
-
-    return once("trained", train, "config/demo.yaml", "config/smallest.yaml", real=True)
-
-
-@pytest.fixture
-def training(cluster, trained, tmp_path):
-    """A training over that adapter, in a copy of its folder, and the job of the cluster that it will be."""
-    return OnCluster(cluster, trained.copied(tmp_path / "copy"))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import yaml
 from workspace import ROOT, STUB, Workspace, by_rule, sets
 
+from entropy_valley.errors import InputError
 from entropy_valley.experiment.config.expand import overlay
 from entropy_valley.experiment.config.load import merge
+from entropy_valley.experiment.runs import snapshot
 from entropy_valley.experiment.runs.audit import MISSING, Audit
 from entropy_valley.experiment.runs.jobs import listed
 
@@ -135,3 +138,86 @@ def test_adapters_that_are_trained_need_no_gpus_of_a_training(tmp_path):
     workspace.finish(f"{run}/adapter/adapter.json")
     planned = by_rule(workspace.planned(f"{run}/matrix/scores.jsonl", "--resources", "gpu=1"))
     assert (planned["train"], planned["translate"]) == (0, 1)
+
+
+# --- Any texts.
+
+
+SHELL = """r a'b"c$(touch X)`touch X`;touch X||touch X&touch X>X|touch X #*?[a]!\\~"""
+MARKUP = "r {brace} {{0}} %s \\input{x} <b>&amp;\ntouch X\n\t\x1b[31m\u202e"
+
+
+def test_any_texts_are_planned_as_they_are(tmp_path):
+    tiny = {"label": SHELL + MARKUP, "pretraining": None, "folder": MARKUP}
+    prompts = {"en-zh": {"prompt": f"{SHELL}{MARKUP}{{src}}"}}
+    over = {"results": SHELL, "backbones": {"llada-tiny": tiny}, "directions": prompts}
+    printed = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml").dry_run("-p", over=over)
+    assert len(re.findall(r"^(?:local)?rule ", printed, re.MULTILINE)) > 30
+    assert set(re.findall("Shell command: (.*)", printed)) == {"None"}
+
+
+def test_results_that_became_read_only_are_one_error(tmp_path, monkeypatch):
+    """Also where the config of this run is there already."""
+    monkeypatch.setenv(snapshot.VARIABLE, "")
+    snapshot.hand_down(str(tmp_path), {"device": "cpu"})
+
+    def refuses(*_, **options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuses)
+    with pytest.raises(InputError, match=r"nothing can be written there: Permission denied\. Free space or correct"):
+        snapshot.hand_down(str(tmp_path), {"device": "cpu"})
+
+
+# --- An executor that is not ours.
+
+
+SMALL = {
+    "check": False,  # this machine has no GPU
+    "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
+    "instruct": {"backbones": []},
+    "autoregressive": {"backbones": []},
+    "tables": {"studies": []},
+}
+
+
+# Writes which params a job was given.
+TELLING = """
+from pathlib import Path
+
+for path in snakemake.output:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(snakemake.params.spec)
+"""
+SUBMIT = """#!/bin/sh
+echo $$ | tee -a submitted
+{ while [ ! -e edited ]; do sleep 0.1; done; sh $1; } > $1.log 2>&1 &
+"""
+
+
+@pytest.mark.cluster  # each job starts a Snakemake of its own
+def test_a_config_that_is_edited_while_jobs_wait_changes_nothing(tmp_path):
+    workspace = Workspace(tmp_path, "config.yaml", SMALL)
+    for script in (tmp_path / "workflow/scripts").glob("*.py"):
+        script.write_text(TELLING)
+    config, ratios = tmp_path / "config.yaml", "en-zh: [0.70, 0.75,"
+    before = config.read_text()
+    assert ratios in before
+    target = "results/en-zh/llada-8b/seed1/matrix/translations.jsonl"
+    workspace.finish(target)
+    (tmp_path / "submit.sh").write_text(SUBMIT)
+    (tmp_path / "submit.sh").chmod(0o755)
+    options = "--executor cluster-generic --cluster-generic-submit-cmd ./submit.sh --seconds-between-status-checks 1"
+    (tmp_path / target).unlink()
+    process = workspace.start(*options.split(), "--jobs", "2", target)
+    while not (tmp_path / "submitted").exists():
+        assert process.poll() is None, process.stdout.read()
+    config.write_text(before.replace(ratios, "en-zh: [0.65, 0.75,"))
+    (tmp_path / "edited").touch()
+    text, _ = process.communicate()
+    assert process.returncode == 0, text
+    spec = json.loads((tmp_path / target).read_text())
+    assert "[0.7,0.75," in json.dumps(spec, separators=(",", ":"))
+    assert workspace.planned(target).keys() == {"translate en-zh.llada-8b.1.matrix"}
+    config.write_text(before)
+    assert not workspace.planned(target)

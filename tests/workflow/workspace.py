@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import forked_snakemake
 import yaml
@@ -139,37 +137,6 @@ class Workspace:
         """The jobs that a dry run with ``-p`` prints, as ``rule wildcard.wildcard…``."""
         blocks = re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)*)", text, flags=re.MULTILINE)
         return Counter(" ".join([rule, *_wildcards(body)]) for rule, body in blocks)
-
-
-class Retraining:
-    """A training of the smallest demo's first run over its finished adapter, long enough to be killed on its way."""
-
-    over: ClassVar = {"training": {"max_steps": 80, "checkpoint_every": 4}}
-    target = "results/smallest/en-zh/llada-tiny/seed1/adapter/adapter.json"
-
-    def __init__(self, folder: Path) -> None:
-        results = folder / "results/smallest"
-        self.adapter, self.log = (folder / self.target).parent, results / "logs/train/en-zh.llada-tiny.seed1.log"
-        self._last = results / "work/train/en-zh.llada-tiny.seed1/last.json"
-
-    def begun(self, process: subprocess.Popen[str]) -> None:
-        """Wait until it has a checkpoint."""
-        while not self._last.exists():
-            assert process.poll() is None, process.stdout.read()
-            time.sleep(0.05)
-
-    def is_unfinished(self) -> bool:
-        """A checkpoint of the new adapter is there, and it is not."""
-        return self._last.exists() and not self.is_finished()
-
-    def is_finished(self) -> bool:
-        """The new adapter is there."""
-        adapter = Path(self.adapter, "adapter.json")
-        return adapter.is_file() and json.loads(adapter.read_text())["steps"] == 80
-
-    def went_on(self) -> bool:
-        """The new adapter is there, and its last job did not start from nothing."""
-        return self.is_finished() and "continuing after step " in self.log.read_text()
 
 
 def _wildcards(body: str) -> list[str]:
