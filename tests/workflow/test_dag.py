@@ -175,41 +175,27 @@ def test_an_edited_corpus_file_of_the_users_own_repeats_what_is_made_from_it(tmp
 # --- studies: sets of their own cells, timings where a column asks for them
 
 
-def study(**keys):
-    """A study that is listed, of two methods that are at home in the matrix."""
-    return {"tables": {"studies": ["mine"]}, "studies": {"mine": {"directions": ["en-zh"], "methods": ["ev"]} | keys}}
-
-
-STUDIES = {
-    "what is at home in the matrix, with a figure": (study(methods=["ratio", "ev"], figure=True), set()),
-    "a pool of the corpus": (
-        study(pools=["2k"]) | {"directions": {"en-zh": {"pools": {"2k": 2000}}}},
-        sets([f"{RUN}-2k"], "mine") | {f"train {RUN}-2k"},
-    ),
-    "a column of seconds": (
-        study(columns=["comet", "latency"], methods=["ratio", "ev"]),
-        {f"latency {RUN}.grammar.{method}.med.32" for method in ("ratio", "ev")},
-    ),
-    "the development pairs": (
-        study(testset="dev"),
-        sets([RUN], "mine") | {"dev_as_testset en-zh", "overlap en-zh.dev"},
-    ),
-    "orders": (  # the challenge subset is a test set; its sentences are read with and without their sources
-        {"tables": {"studies": ["order_sweep_summary", "negative_order"]}},
-        {f"{rule} en-zh.grammar-challenge" for rule in ("testset", "overlap")}
-        | {f"diagnose {RUN}"}
-        | {job for name in ("order_sweep_summary", "negative_order") for job in sets([RUN], name)},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_a_study_adds_what_is_its_own(finished, name):
-    over, expected = STUDIES[name]
-    planned = finished.planned(over=over)
-    assert computed(planned) == expected
-    assert {f"table {name}" for name in over["tables"]["studies"]} <= planned.keys()
-    assert ("figure mine" in planned) == ("figure" in name)
+def test_studies_add_what_is_their_own(finished):
+    """Their cells that are at home in the matrix are there. The challenge subset of the orders is a test set; its
+    sentences are read with and without their sources."""
+    both, ev = ({"directions": ["en-zh"], "methods": methods} for methods in (["ratio", "ev"], ["ev"]))
+    studies = {
+        "with_figure": both | {"figure": True},
+        "with_seconds": both | {"columns": ["comet", "latency"]},
+        "of_pool": ev | {"pools": ["2k"]},
+        "on_dev": ev | {"testset": "dev"},
+    }
+    listed = [*studies, "order_sweep_summary", "negative_order"]
+    pools = {"en-zh": {"pools": {"2k": 2000}}}
+    planned = finished.planned(over={"studies": studies, "tables": {"studies": listed}, "directions": pools})
+    own = {f"latency {RUN}.grammar.{method}.med.32" for method in ("ratio", "ev")}
+    own |= sets([f"{RUN}-2k"], "of_pool") | {f"train {RUN}-2k"}
+    own |= sets([RUN], "on_dev") | {"dev_as_testset en-zh", "overlap en-zh.dev"}
+    own |= sets([RUN], "order_sweep_summary") | sets([RUN], "negative_order")
+    own |= {f"{rule} en-zh.grammar-challenge" for rule in ("testset", "overlap")} | {f"diagnose {RUN}"}
+    assert computed(planned) == own
+    assert {f"table {name}" for name in listed} <= planned.keys()
+    assert [job for job in planned if job.startswith("figure ") and job[7:] in studies] == ["figure with_figure"]
 
 
 def test_nothing_runs_beside_a_timed_job(finished):
@@ -219,8 +205,14 @@ def test_nothing_runs_beside_a_timed_job(finished):
 
 
 def test_checks_and_controls_come_with_the_methods_whose_canvases_they_deal(finished):
-    checks = study(layout="checks", directions=["en-zh", "en-de"], methods=["ev", "ev_reassigned_1"], seeds=[1, 2])
-    planned = by_rule(finished.planned("results/demo/tables/mine.md", over=checks))
+    checks = {
+        "layout": "checks",
+        "directions": ["en-zh", "en-de"],
+        "methods": ["ev", "ev_reassigned_1"],
+        "seeds": [1, 2],
+    }
+    over = {"tables": {"studies": ["mine"]}, "studies": {"mine": checks}}
+    planned = by_rule(finished.planned("results/demo/tables/mine.md", over=over))
     assert planned == {"translate": 4, "score": 4, "diagnose": 4, "table": 1}  # directions, seeds
     name = "grammar.ev_reassigned_1-med-T32"
     over = {"matrix": {"methods": [*METHODS, "ev_reassigned_1"]}}
