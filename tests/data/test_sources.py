@@ -4,7 +4,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from run_rule import run_here, run_rule
+from run_rule import run_here
 
 from entropy_valley import files
 from entropy_valley.data import build, sources
@@ -288,8 +288,8 @@ def test_testset_script_ends_bad_input_with_one_line(tmp_path):
     out = tmp_path / "test.jsonl"
     run_here("testset", {**SCRIPT_SPEC, "limit": 7}, READ, out, HOW)
     before = out.read_bytes()
-    log = run_rule("testset", {**SCRIPT_SPEC, "limit": None}, READ, out, HOW, fails=True)
-    assert log.startswith("error: ") and log.count("\n") == 1
+    with pytest.raises(InputError):
+        run_here("testset", {**SCRIPT_SPEC, "limit": None}, READ, out, HOW)
     assert out.read_bytes() == before
 
 
