@@ -62,6 +62,7 @@ def test_what_is_written_is_read_back(tmp_path):
     [
         (b'{"id": "1"}\n\n{"id": "2"}\n', ":2", "not JSON", "Remove blank lines"),
         (b'{"id": "1"}\n{"id": \n', ":2", "not JSON", "Correct it, or make the file again"),
+        (b'{"id": "1"}\n["id"]\n', ":2", "no id", "Each row needs id"),
         (b'{"id": "1"}\n{"name": "2"}\n', ":2", "no id", "Each row needs id"),
         (b'{"id": "1"}\n{"id": "\xff"}\n', ":2", "not UTF-8 (byte 0xff)", "Convert"),
         (b"", "", "file is empty", "Fill it"),

@@ -142,14 +142,14 @@ def tensors(change):
     )
 
 
-def sheet(rows):
+def sheet(rows, compression=zipfile.ZIP_DEFLATED):
     """The XML of the sheet of ratings."""
 
     def change(path):
         with zipfile.ZipFile(path) as archive:
             parts = {name: archive.read(name) for name in archive.namelist()}
         parts["xl/worksheets/sheet1.xml"] = f"{rows}</sheetData></worksheet>".encode()
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        with zipfile.ZipFile(path, "w", compression) as archive:
             for name, content in parts.items():
                 archive.writestr(name, content)
 
@@ -168,6 +168,7 @@ EXAMPLES = {
     "forms": [
         (XLSX, text("PK\3\4 no zip"), "not a spreadsheet that can be read .*Open it"),
         (XLSX, sheet(f"{ROWS}<row>{'<c/>' * 2**22}</row>"), "unpacks to more than 8,388,608 bytes"),
+        (XLSX, sheet(ROWS, zipfile.ZIP_LZMA), "compressed in a way"),
         (XLSX, sheet(laughs()), "not a spreadsheet .*limit on input amplification"),
         (CSV, pipe, f"{CSV}: is a pipe, not a file"),
         (CSV, larger, "68,719,.* bytes, more than 8,388,608"),
@@ -179,6 +180,7 @@ EXAMPLES = {
         ("config.json", keys(rope_theta=float("nan")), "rope_theta is nan, but must be a finite number"),
         ("config.json", keys(n_layers=10**9), "num_hidden_layers is 1000000000, but must be less"),
         ("config.json", keys(n_kv_heads=3), "num_key_value_heads 3 does not divide 4 heads"),
+        ("config.json", keys(n_heads=5), "hidden_size 32 is not an even number for each of 5 heads"),
         ("config.json", keys(block_type="x" * 10**6), "block_type is 'x+…, not 'llama'"),
         ("checkpoint.json", keys(family="evil:FAMILY"), "checkpoint.json: its family is code of someone's own"),
         (TOKENS, added_token(10**6), "token a-token has id [0-9]+, but the model has [0-9]+ embeddings"),

@@ -118,6 +118,9 @@ class TestTheScript:
             with pytest.raises(InputError, match=rf"{tmp_path}: someone/model needs .* are free there.*`models`"):
                 fetch(server)
             assert not server.served
+            (tmp_path / ".mine.part").mkdir()
+            (tmp_path / ".mine.part" / SHARDS[0]).write_bytes(released[SHARDS[0]])  # of an interrupted download
+            fetch(server)
 
     def test_pickles_are_refused_before_anything_is_fetched(self, released, fetch, tmp_path):
         pickled = {"config.json": released["config.json"], "pytorch_model-00001-of-00001.bin": bytes(5000)}
@@ -197,6 +200,10 @@ def test_without_a_network_it_says_what_to_do(reach, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"\(the environment variable HF_HUB"):
         hub.listing("someone/model", None, KEY)
     with pytest.raises(InputError, match=r"127.0.0.1:9/a.zip: cannot be downloaded .*Copy it"):
+        hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")
+    of_httpx = type("ConnectError", (type("HTTPError", (Exception,), {}),), {})  # no OSError, with huggingface_hub 1
+    monkeypatch.setattr("huggingface_hub.file_download.http_get", Mock(side_effect=of_httpx("no route")))
+    with pytest.raises(InputError, match=r"cannot be downloaded \(no route\)"):
         hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")
 
 

@@ -113,11 +113,18 @@ def test_bad_input_is_one_line(start, tmp_path):
     assert process.returncode == 2
 
 
-def test_a_cancelled_job_leaves_nothing(start):
+def test_any_other_error_has_its_traceback_in_the_log(start, tmp_path):
+    process = start("1 / 0")
+    assert log_of(process, tmp_path).endswith("ZeroDivisionError: division by zero\n")
+    assert process.returncode == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_cancelled_job_leaves_nothing(start, number):
     process = start(STARTING)
     children = list(map(int, process.stdout.readline().split()))
-    process.send_signal(signal.SIGTERM)
-    assert process.wait() == -signal.SIGTERM
+    process.send_signal(number)
+    assert process.wait() == -number
     for child in children:
         ended(child)
 

@@ -158,6 +158,7 @@ IN_SETS = {  # the changes, and what a line says
     "a canvas": ([canvas(length=7)], "line 17, canvas.length: 7 → 8"),
     "candidates": ([canvas(candidates=[5, 7, 8, 9, 11])], "line 17, canvas.candidates: "),
     "an entropy": ([canvas(scores=[0.0, 0.3, 0.3, 0.3, 0.3])], "line 17, canvas.length: "),
+    "slots of a canvas": ([row(ROWS, lambda row: row | {"length": 99})], "line 17, length: 99 → 8"),
     "calls": ([row(ROWS, lambda row: row | {"calls": 12})], "line 17, calls and slots: "),
     "totals": (
         [header(f"{SET}/translations.json", lambda one: one.update(passes=1))],

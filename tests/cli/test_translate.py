@@ -18,6 +18,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.cli import configs
 from entropy_valley.experiment.cli.translate import read_lines
+from entropy_valley.translation.translator import Translator
 
 LONG = "word " * 5000
 GRID = [0.6, 0.8, 1.0]
@@ -119,6 +120,13 @@ def test_a_line_stays_a_line(translate):
         assert part in said
 
 
+def test_a_slow_model_says_so_before_the_first_line(translate, monkeypatch):
+    """Once, for all length methods together."""
+    monkeypatch.setattr(Translator, "seconds", lambda translator, source: 20.0 * len(source.split()))
+    _, said, _ = translate(["", "two words", "and three words"], "--batch", 2, "--length", "ev", "ratio")
+    assert [line for line in said.splitlines() if "this CPU" in line] == ["about 80 s a sentence on this CPU"]
+
+
 def test_an_order_that_compares_sentences_reads_all_of_them_first(translate):
     """The SIG against a distractor: with another one for each batch there would be other translations."""
     options = ("--order", "sig_first", "--length", "ratio", "--no-hints", "--jsonl")
@@ -175,6 +183,9 @@ def test_a_file_that_is_no_text_is_named_by_its_kind(content, problem):
             ["--adapter", "nowhere"],
             "--adapter: nowhere: there is no adapter_config.json. Give",
         ),
+        (["--length", "ev", "length_head", "--ratios", "0.5"], "--ratios: length_head has no ratios"),
+        (["--ratios", "0.8", "in.txt"], "--ratios: 'in.txt' is not a number. Write the file to translate before"),
+        (["--batch", "0"], "argument --batch: '0' is not a number of 1 or more"),
         (["--length", "ev", __file__], "Write the file to translate before the options."),
         (["--prompt", "no place"], "is not a text with one {src}"),
         (["--order", "oracle_anchor"], "--order: oracle_anchor needs a gold alignment"),

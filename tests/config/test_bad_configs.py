@@ -84,6 +84,7 @@ NARROW = {"narrow": {"method": "ev", "ratios": {"en-zh": [0.8]}}}
 
 
 FORM = [  # keys and values
+    ({"extends": 5}, "extends = 5: must be"),
     ({"trainig": {}}, "trainig: unknown key. Did you mean training?"),
     (another(ratios={}), "length_methods.mine.method is missing: it is required"),
     (another(method="evv"), "length_methods.mine.method = 'evv': did you mean ev? give module:Class, or one of "),
@@ -149,6 +150,7 @@ UNFIT = [  # configs that cannot run
         "length_methods.narrow.ratios: has none for zh-en, en-de; add them, or list the directions",
     ),
     (variant(**FLOORS | {"adapter_of": "dream-7b"}), "has another checkpoint"),
+    (variant(**FLOORS, training={"keep_every": 500}), "is trained otherwise"),
     (variant(**FLOORS, attention="prefix"), "is trained with attention bidirectional; remove this key, or `attention`"),
     ({"sources": {"wmt22": {**GIVEN, "limit": None}}}, "has no test file of en-zh; name it under `files`"),
     (
@@ -164,6 +166,20 @@ UNFIT = [  # configs that cannot run
         "zero_shot = True: an autoregressive family has none",
     ),
     (variant(attention="prefix", zero_shot=True), "backbones.mine.attention = 'prefix': the bare checkpoint was"),
+    (variant(attention="prefix", decoding={"prompt_cache": {"refresh": 4}}), "set {refresh: 1} here"),
+    ({"backbones": {"dream-7b": {"family": "stock"}}}, "a stock class is not fine-tuned here; set it to true"),
+    (
+        {"backbones": {"dream-7b": {"family": "stock", "decoding": {"prompt_cache": {"refresh": 4}}}}},
+        "a stock class has none; remove this key",
+    ),
+    ({"backbones": {"llama3-8b": {"shifted": False}}}, "llama3-8b.shifted = False: an autoregressive family"),
+    (study(layout="checks", methods=["ev_sum"]), "needs the methods ev; add them"),
+    (study(layout="checks", methods=["ratio", "ev"], orders=["med", "random"]), "is of one reveal order and one T"),
+    (study(9, **POOLED, figure=True), "a figure of layout systems tells no pools apart; remove `pools`"),
+    (
+        {"tables": {"studies": ["main"]}, "studies": {"main": {"methods": ["ev"]}}},
+        "studies.main: main is the name of another table or figure",
+    ),
     ({"matrix": {"seeds_of": {"llama3-8b": [9]}}}, "matrix.seeds_of.llama3-8b = [9]: no seed in common with llada"),
     (
         {
@@ -217,6 +233,7 @@ UNREADABLE = {  # files of YAML, and what is wrong with them
     "broken": ("a: [1\n", ": not YAML"),
     "code": ("a: !!python/object/apply:os.system [touch X]\n", ": not YAML"),
     "a list": ("- a\n", ": is no config: it has no keys"),
+    "comments": ("# nothing\n", ": is no config: it has no keys. Write keys into it, such as"),
     "Latin 1": ("a: 1\nb: ü\n".encode("latin-1"), ":2: not UTF-8 (byte 0xfc). Convert it"),
 }
 

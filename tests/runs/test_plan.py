@@ -205,6 +205,13 @@ def test_of_a_changed_set_only_the_cells_that_change_cost_anything():
         assert 0 < new - plan.START < 0.6 * (old - plan.START)
 
 
+def test_a_given_comet_counts_as_comet_22():
+    own = demo_config(scoring={"comet": {"checkpoint": "model.ckpt", "training": None}})
+    jobs = denoised(demo(), "score")
+    work = sum(Work(demo().experiment, TEXTS).of(jobs).values())
+    assert sum(Work(own, TEXTS).of(jobs).values()) > 500 * work
+
+
 def test_large_and_unknown_downloads_need_a_word(monkeypatch):
     papers, made = paper().experiment, paper().by_output
     jobs = [made["results/backbones/llada-8b.json"], *paper().behind([made["results/corpus/en-zh/train.jsonl"]])]
@@ -270,10 +277,7 @@ SIGNAL = "traceback : Signal 9 (SIGKILL) received by PID 3745"  # as torchrun re
 @pytest.mark.parametrize(
     ("lines", "cause"),
     [
-        (
-            ["Traceback (most recent call last):", FRAME * 1000 + LUCK, WRAPPER],
-            LUCK,
-        ),
+        (["Traceback (most recent call last):", FRAME * 1000 + LUCK, WRAPPER], LUCK),
         (["step 1", OOM, WRAPPER], OOM),
         (["Traceback (most recent call last):", "ChildFailedError:", "=" * 54, f"  {SIGNAL}", "=" * 54], SIGNAL),
     ],

@@ -72,6 +72,7 @@ def test_a_mistyped_target_has_the_one_that_may_be_meant(paper):
     text = paper.run("-n", "results/tables/man.tex", fails=True)
     assert "no rule makes results/tables/man.tex. Did you mean results/tables/main.tex or " in text
     assert "Did you mean packs?" in paper.run("-n", "pack", fails=True)
+    assert plugin.TARGETS in paper.run("-n", "page", fails=True)
     assert plugin.OPTION in paper.run("--cores", "1", "--", "all", "-n", fails=True)
     listed = paper.run("--list-target-rules").splitlines()
     assert {line.split()[0] for line in listed if not line.startswith("Using ")} == {*plugin.RULES, "train_comet"}
