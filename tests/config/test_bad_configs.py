@@ -227,6 +227,7 @@ UNREADABLE = {  # files of YAML, and what is wrong with them
         "device: cpu\ncorpus:\n  train: 1\n  dev: 2\n  train: 3\n",
         ":5: key 'train' is there already, in line 3. Keep one",
     ),
+    "a number in parts": ("seeds: [1_0]\n", ":1: 1_0 is not a number in decimal digits"),
     "an octal number": ("matrix:\n  seeds: [032]\n", ":2: 032 is not a number in decimal digits"),
     "a date": ("matrix:\n  steps: 2001-99-99\n", ": not YAML (month must be"),
     "missing": (None, ": file not found"),
