@@ -125,11 +125,7 @@ def slurm_job(tmp_path_factory, monkeypatch):
 
 
 def pytest_addoption(parser):
-    parser.addoption(
-        "--renew",
-        action="store_true",
-        help="write golden files again, and config/schema.json",
-    )
+    parser.addoption("--renew", action="store_true", help="write golden files again, and config/schema.json")
 
 
 def pytest_collection_finish():

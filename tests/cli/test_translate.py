@@ -179,10 +179,7 @@ def test_a_file_that_is_no_text_is_named_by_its_kind(content, problem):
         (["--backbone", "llama3-8b"], "--backbone: llama3-8b is autoregressive"),
         (["--length", "oracle"], "--length: oracle needs the reference of each sentence"),
         (["--length", "ev_fit"], "train.jsonl: file not found. Make it: snakemake --cores 1 "),
-        (
-            ["--adapter", "nowhere"],
-            "--adapter: nowhere: there is no adapter_config.json. Give",
-        ),
+        (["--adapter", "nowhere"], "--adapter: nowhere: there is no adapter_config.json. Give"),
         (["--length", "ev", "length_head", "--ratios", "0.5"], "--ratios: length_head has no ratios"),
         (["--ratios", "0.8", "in.txt"], "--ratios: 'in.txt' is not a number. Write the file to translate before"),
         (["--batch", "0"], "argument --batch: '0' is not a number of 1 or more"),

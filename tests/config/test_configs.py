@@ -266,15 +266,9 @@ CASES = [
         {EACH: {"each": [0.6]}},
         f"mine.yaml: length_methods.{EACH}.each = [0.6]: give one key and the list of its values",
     ),
-    (
-        {"mine": {"method": "reassigned", "each": {"seed": [1]}}},
-        "length_methods.mine.each.seed = [1]: no name of its",
-    ),
+    ({"mine": {"method": "reassigned", "each": {"seed": [1]}}}, "length_methods.mine.each.seed = [1]: no name of its"),
     ({"m_{a:.1f}": {"each": {"a": [1, 1.01]}}}, "no name of its own for 1.01"),
-    (
-        {EACH: {"each": {"ratios": [-1]}}},
-        f"mine.yaml: length_methods.{EACH}.each.ratios.0 = -1: must be greater",
-    ),
+    ({EACH: {"each": {"ratios": [-1]}}}, f"mine.yaml: length_methods.{EACH}.each.ratios.0 = -1: must be greater"),
     ({"cal": {"same_ratios_as": "oracle"}}, "mine.yaml: length_methods.cal.same_ratios_as = 'oracle': names no method"),
 ]
 

@@ -8,13 +8,7 @@ import pytest
 from entropy_valley.data import build
 from entropy_valley.experiment.demo import grammar
 from entropy_valley.experiment.demo.grammar import SOURCES, Synthetic, anchors
-from entropy_valley.experiment.demo.languages import (
-    Action,
-    NounPhrase,
-    Question,
-    Statement,
-    express,
-)
+from entropy_valley.experiment.demo.languages import Action, NounPhrase, Question, Statement, express
 
 NOUN = {noun.en: noun for noun in grammar.NOUNS}
 VERB = {f"{verb.en[0]} {verb.en[-1]}".strip(): verb for verb in grammar.VERBS + grammar.DITRANSITIVE}

@@ -112,14 +112,7 @@ def two_jobs(trial, chance):
         trial.require_finished(running.ended())
 
 
-KINDS = [
-    killed_before_an_operation,
-    killed_in_a_write,
-    killed_by_the_clock,
-    write_fails,
-    read_only,
-    two_jobs,
-]
+KINDS = [killed_before_an_operation, killed_in_a_write, killed_by_the_clock, write_fails, read_only, two_jobs]
 
 
 def failed_or_finished(trial, outcome):

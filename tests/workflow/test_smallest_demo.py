@@ -215,9 +215,7 @@ def test_from_a_given_adapter_the_same_translations_without_a_training(demo, ent
         "results": "results/given",
         "adapters": "released",
         "released": {"llada-tiny": {"en-zh": {1: {"folder": "given"}}}},
-        "backbones": {
-            "llada-tiny": {"pretraining": None, "folder": "results/smallest/backbones/llada-tiny/seed1"},
-        },
+        "backbones": {"llada-tiny": {"pretraining": None, "folder": "results/smallest/backbones/llada-tiny/seed1"}},
     }
     demo.run("--cores", "2", f"results/given/{one}/translations.jsonl", over=over)
     assert cell(demo.folder / "results/given" / one, "ratio") == cell(demo.folder / "results/smallest" / SET, "ratio")
