@@ -54,25 +54,17 @@ class Trial:
         assert now.keys() == self.after.keys()
         assert [name for name in now if now[name] != self.after[name]] == []
 
-    def killed_at(self, share: float, old: bool = False) -> int:
-        """The number of the operation at this share of all, from 1."""
-        return 1 + int(share * self.chain.operations(self.name, old))
-
     def size(self, chance: random.Random) -> int:
         """A number of bytes below the size of a file that the stage writes."""
-        sizes = [path.stat().st_size for path in _written(self.chain.before(self.name), self.chain.after(self.name))]
-        return chance.randrange(chance.choice(sizes))
-
-
-def _written(before: Path, after: Path) -> list[Path]:
-    """The files of a stage that are not empty."""
-    there = {path.relative_to(before) for path in before.rglob("*")}
-    found = [path for path in sorted(after.rglob("*")) if path.relative_to(after) not in there and path.is_file()]
-    return [path for path in found if path.stat().st_size]
+        before, after = self.chain.before(self.name), self.chain.after(self.name)
+        there = {path.relative_to(before) for path in before.rglob("*")}
+        new = [path for path in sorted(after.rglob("*")) if path.relative_to(after) not in there and path.is_file()]
+        return chance.randrange(chance.choice([size for path in new if (size := path.stat().st_size)]))
 
 
 def killed_before_an_operation(trial, chance):
-    assert trial.run(KilledBefore(trial.killed_at(chance.random(), trial.old))).killed
+    last = trial.chain.operations(trial.name, trial.old)
+    assert trial.run(KilledBefore(chance.randint(1, last))).killed
     trial.require_old_or_new()
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -181,16 +179,6 @@ def test_verify_finds_a_forged_text_by_decoding_it_again(copied):
     again.check(verification.Folder(copied, report), report, 1, "cpu")
     (found,) = [line for part, line in report.differences if part == again.PART]
     assert found.startswith(f"{drawn.file}: line {row['line']}, tokens (preferred by ")
-
-
-def test_the_report_has_every_table_as_a_page_with_its_caption(demo):
-    demo.run("--report", "report.zip", "all")
-    with zipfile.ZipFile(demo.folder / "report.zip") as file:
-        names, text = file.namelist(), file.read("report/report.html").decode()
-    shown = json.loads(re.search(r"var results = (\{.*?\});\n", text)[1])
-    main, corpus = (shown[f"results/smallest/tables/{name}.html"] for name in ("main", "corpus"))
-    assert (main["labels"], main["mime_type"]) == ({"name": "main", "as": "page"}, "text/html")
-    assert f"report/{main['data_uri']}" in names and corpus["caption"]
 
 
 def test_a_second_run_does_nothing_and_a_wider_grid_decodes_its_new_canvases(demo):
