@@ -62,9 +62,7 @@ def test_one_that_diverges_ends_with_its_step(pretrain, tmp_path, monkeypatch):
         pretrain("dream", tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "apart"), [("precision", "bfloat16", 1e-2), ("dropout", 0, 0.1), ("optimizer", None, 0.5)]
-)
+@pytest.mark.parametrize(("key", "value", "apart"), [("precision", "bfloat16", 1e-2), ("optimizer", None, 0.5)])
 def test_another_setting_gives_other_losses_that_are_near(corpora, tmp_path, key, value, apart):
     other = SPEC | {"pretraining": SPEC["pretraining"] | {key: value}}
     losses, changed = (
