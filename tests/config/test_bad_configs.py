@@ -101,7 +101,7 @@ FORM = [  # keys and values
     ({"directions": {"en-zh": {"pools": {500: 500}}}}, "its name must be a text; in YAML a number or a date that is"),
     ({"training": {"epochs": None}}, "training: give either `epochs` or `max_steps`"),
     ({"sources": {"mine": {"name": "jsonl"}}}, "sources.mine.name = 'jsonl': must be one of 'huggingface', "),
-    ({"backbones": {"llada-8b": {"family": "lada"}}}, "family = 'lada': unknown. Did you mean llada, "),
+    ({"backbones": {"llada-8b": {"family": "lada"}}}, "family = 'lada': unknown. Did you mean llada or "),
     (variant(variant_of="llama4"), "backbones.mine.variant_of = 'llama4': is not another backbone"),
     (variant(variant_of="dream-instruct-plain"), "backbones.mine.variant_of = 'dream-instruct-plain': is a variant"),
     (variant(folder="a/copy"), "backbones.mine.folder = 'a/copy': a variant has the checkpoint of dream-7b"),
