@@ -28,12 +28,10 @@ folder that it is in), and what it was made by: ``decoder``, ``data_digest``, ``
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.json
@@ -137,8 +135,6 @@ def read_sets(
         for system in described if wanted is None else wanted:
             if system not in described:
                 raise InputError(header_path(f"{folder}/{SCORES}"), f"has nothing of {system.label}", REMEDY)
-            if system not in rows:
-                raise InputError(f"{folder}/{SCORES}", f"has no rows of {system.label}", REMEDY)
             place = (f"{folder}/{SCORES}", system)
             first, ids = order.setdefault((run["direction"], system.testset), (place, rows[system].index))
             key = run | system._asdict()
@@ -155,12 +151,6 @@ def run_of(folder: Path) -> dict[str, Any]:
     direction, backbone, name = folder.parts[-4:-1]
     seed, _, pool = name.removeprefix("seed").partition("-")
     return {"backbone": backbone, "direction": direction, "pool": pool, "seed": int(seed)}
-
-
-def place_of(cell: Any, name: str) -> str:
-    """How an error names a cell in the header of a file of its set."""
-    folder = f"{cell.direction}/{cell.backbone}/seed{cell.seed}{'-' * bool(cell.pool)}{cell.pool}/{cell.set}"
-    return f"{folder}/{header_path(name)}: {System(cell.testset, cell.method, cell.order, cell.steps).label}"
 
 
 def run_folder(root: str | Path, run: Any) -> str:
@@ -185,20 +175,14 @@ def _rows_of_set(
 ) -> dict[System, pd.DataFrame]:
     """The sentences of each system by their ids: scores, and what is asked for of the translations."""
     path = checked(f"{folder}/{SCORES}")
-    whole = _read_rows(path)
-    for name in whole.columns.difference([*System._fields, "id"]):
-        _require_finite(path, whole, name)
-    of_scores = _by_system(path, whole)
+    of_scores = _by_system(_read_rows(path))
     asked = [name for name in columns if SOURCES[name] == "translations"]
     if not asked:
         return of_scores
     path = checked(f"{folder}/{TRANSLATIONS}")
-    whole = _read_rows(path, [*System._fields, "id", *asked])
-    of_texts = _by_system(path, whole)
+    of_texts = _by_system(_read_rows(path, [*System._fields, "id", *asked]))
     joined = {}
     for system, scores in of_scores.items():
-        if system not in of_texts:
-            raise InputError(path, f"has no rows of {system.label}", REMEDY)
         places = ((f"{folder}/{name}", system) for name in (TRANSLATIONS, SCORES))
         joined[system] = scores.join(_ordered(of_texts[system], scores.index, *places))
     return joined
@@ -216,40 +200,19 @@ def _read_rows(path: str, columns: Sequence[str] = ()) -> pd.DataFrame:
     with files.readable(path, "file of results", REMEDY):
         table = pyarrow.json.read_json(content, pyarrow.json.ReadOptions(block_size=BLOCK), parsing)
     frame = table.to_pandas()
-    if missing := {*System._fields, "id"} - {*frame}:
-        raise InputError(path, f"no {', '.join(sorted(missing))} in its rows", REMEDY)
     if "canvas" in columns:  # its keys are those of each length method; a beam search has none
         frame["canvas"] = [row.get("canvas") for row in files.read_jsonl(path)]
-    for name in columns:
-        if name in ("hypothesis", "length", "canvas"):
-            missing = frame[name].isna() & ((frame["steps"] > 0) | (name != "canvas"))
-            for _, row in frame[missing].head(1).iterrows():
-                raise InputError(f"{path}: {_system(row).label}", f"no {name} of sentence {row['id']!r}", REMEDY)
     return frame
 
 
-def _by_system(path: str, frame: pd.DataFrame) -> dict[System, pd.DataFrame]:
+def _by_system(frame: pd.DataFrame) -> dict[System, pd.DataFrame]:
     """The rows of each system, by the sentences' ids."""
-    parts = {}
-    for key, rows in frame.groupby([*System._fields], sort=False):
-        parts[System(*key)] = rows.drop(columns=[*System._fields]).set_index("id")
-        if parts[System(*key)].index.has_duplicates:
-            raise InputError(f"{path}: {System(*key).label}", "a sentence id comes twice", REMEDY)
-    return parts
+    keys = [*System._fields]
+    return {System(*key): rows.drop(columns=keys).set_index("id") for key, rows in frame.groupby(keys, sort=False)}
 
 
 def _system(row: Any) -> System:
     return System(*(row[name] for name in System._fields))
-
-
-def _require_finite(path: str, rows: pd.DataFrame, name: str) -> None:
-    """Raise InputError for a score that is not a finite number; it names the first sentence that has one."""
-    numbers = rows[name] if pd.api.types.is_numeric_dtype(rows[name]) and rows[name].dtype != bool else None
-    wrong = rows.index if numbers is None else rows.index[~(numbers.abs() < float("inf"))]
-    if len(wrong):
-        row = rows.loc[wrong[0]]
-        place = f"{path}: {_system(row).label}, sentence {row['id']!r}"
-        raise InputError(place, f"{name} is {row[name]!r}, not a finite number", REMEDY)
 
 
 def _ordered(rows: pd.DataFrame, ids: pd.Index, place: Place, first: Place) -> pd.DataFrame:
@@ -269,31 +232,14 @@ def _cells_of_set(folder: str | Path, checked: Callable[[str], str]) -> dict[Sys
     translated, scored = map(entries, headers)
     described = {}
     for system, scores in scored.items():
-        if system not in translated:
-            raise InputError(headers[0], f"has nothing of {system.label}", REMEDY)
         facts = {name: value for name, value in translated[system].items() if name not in System._fields}
         for name, value in (facts.pop("signature", None) or {}).items():
             facts[name] = value if isinstance(value, str) else json.dumps(value)
         facts |= {name: facts[name] / facts["sentences"] for name in MEANS if name in facts}
         facts |= {f"signature.{name}": value for name, value in (scores.get("signatures") or {}).items()}
-        for name, value in scores.items():
-            if name in (*System._fields, "signatures", "digests"):
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                place = f"{headers[1]}: {system.label}"
-                raise InputError(place, f"{name} is {value!r}, not a finite number", REMEDY)
-            facts[name] = value
-        described[system] = facts
+        others = (*System._fields, "signatures", "digests")
+        described[system] = facts | {name: value for name, value in scores.items() if name not in others}
     return described
-
-
-def require_means(data: Loaded, metric: str) -> None:
-    """Raise InputError for a cell whose score in the main metric is not the mean of its sentences'."""
-    means = data.sentences.groupby(CELL, sort=False)[metric].mean().reindex(pd.MultiIndex.from_frame(data.cells[CELL]))
-    wrong = data.cells[~np.isclose(data.cells[metric].to_numpy(), means.to_numpy(), rtol=1e-9, atol=1e-9)]
-    for cell in wrong.head(1).itertuples():
-        mean, value = means.iloc[data.cells.index.get_loc(cell.Index)], getattr(cell, metric)
-        raise InputError(place_of(cell, SCORES), f"{metric} is {value}, but the mean of its rows is {mean}", REMEDY)
 
 
 # --- What other files say of sentences.

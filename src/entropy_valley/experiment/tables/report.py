@@ -31,7 +31,6 @@ from entropy_valley.experiment.frames import (
     diagnosed,
     further_file,
     read_sets,
-    require_means,
     run_folder,
 )
 from entropy_valley.experiment.tables import footnotes, render, style
@@ -341,8 +340,6 @@ class Report:
         if not (kind.scored and self.cells):
             return kind.make(names, Data(pd.DataFrame(), pd.DataFrame(), results))
         data = data_of(results, self.cells, kind.columns)
-        if self.experiment.scoring.comet:  # chrF of a corpus is not the mean of its sentences'
-            require_means(data, names.metric.name)
         if not kind.signed:
             return kind.make(names, data)
         # First: only comparable numbers may be subtracted.

@@ -17,7 +17,7 @@ from entropy_valley.experiment.config.schema import metrics_of
 from entropy_valley.experiment.frames import PLACE, SYSTEM
 from entropy_valley.experiment.stats.comparisons import LIMITS, closure_limits
 from entropy_valley.experiment.stats.significance import paired_test
-from entropy_valley.experiment.stats.summary import BASELINES, closure, may_be_chance, require_costs, with_costs
+from entropy_valley.experiment.stats.summary import BASELINES, closure, may_be_chance, with_costs
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
 from entropy_valley.experiment.tables.report import (
@@ -103,7 +103,6 @@ def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: 
     """The rows of single runs."""
     columns, first = names.study.columns, names.cells[0].backbone
     costs = ["calls", "slots", "passes", "within_steps", *["run_tokens"] * ("tokens" in columns)]
-    require_costs(data.cells, costs)
     texts = by_cell(data.sentences, "hypothesis") if "changed" in columns else {}
     cells = data.cells.set_index([*TRAINED, *SYSTEM])
     whole, calls = cells[names.metric.name], cells["calls"]
