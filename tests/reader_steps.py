@@ -106,9 +106,9 @@ def of_table(folder: Path) -> Steps:
     """The main table of one run's cells, from its results to five files."""
     run = finished.Run(folder, matrix={"backbones": ["llada-tiny"], "directions": ["en-zh"], "seeds": [1]})
     report = run.report("tables/main")
-    outputs, inputs = [f"{run.root}/tables/main.{ending}" for ending in report.endings], report.inputs()
-    report.write(outputs, inputs)
-    return steps(lambda: report.write(outputs, inputs))
+    outputs = [f"{run.root}/tables/main.{ending}" for ending in report.endings]
+    report.write(outputs)
+    return steps(lambda: report.write(outputs))
 
 
 if __name__ == "__main__":

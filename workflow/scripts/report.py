@@ -14,4 +14,4 @@ with job_of(snakemake) as job:  # noqa: F821
     if job.rule == "pdf":
         document.typeset(Path(job.input.tex), Path(job.output[0]))
     else:
-        tables.make(load_merged(snakemake.config, further=tables.problems), job.output, job.input)  # noqa: F821
+        tables.make(load_merged(snakemake.config, further=tables.problems), job.output)  # noqa: F821

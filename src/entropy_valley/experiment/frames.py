@@ -28,7 +28,7 @@ folder that it is in), and what it was made by: ``decoder``, ``data_digest``, ``
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -46,7 +46,7 @@ from entropy_valley.results import (
     System,
     entries,
     header_path,
-    require_unedited,
+    require_sound,
 )
 
 # --- The keys. A cell is one result: a system decodes a test set by the adapter of a run.
@@ -111,27 +111,23 @@ def load_results(folder: str | Path, columns: Sequence[str] = USUAL, sets: Itera
     return Frames(frames.sentences.merge(cells[[*CELL, "set"]])[[*frames.sentences]], cells)
 
 
-def read_sets(
-    root: str | Path,
-    folders: Mapping[str, Iterable[System] | None],
-    columns: Sequence[str] = (),
-    checked: Callable[[str], str] = str,
-) -> Frames:
+def read_sets(root: str | Path, folders: Mapping[str, Iterable[System] | None], columns: Sequence[str] = ()) -> Frames:
     """The results of some sets, of each the systems that are named (None: all).
 
     Rows come in the order of the folders and systems; the sentences of each cell in that of the first of its test set.
-    ``checked`` is asked before a file is read. Raises InputError for a system that a set does not have, and for cells
-    that do not have the same sentences.
+    Raises InputError for a system that a set does not have, for cells that do not have the same sentences, and for
+    results that do not fit together, see :func:`.results.require_sound`.
     """
     if unknown := [name for name in columns if name not in SOURCES]:
         raise InputError("columns", f"{', '.join(unknown)}: no such column", f"There are {', '.join(SOURCES)}.")
     sentences: list[pd.DataFrame] = []
     cells: list[dict[str, Any]] = []
     order: dict[tuple[str, str], tuple[Place, pd.Index]] = {}  # of the sentences of each place, and whose it is
+    sound: set[Path] = set()
     for folder, wanted in folders.items():
-        run = run_of(Path(folder))
-        rows = _rows_of_set(folder, columns, checked)
-        described = _cells_of_set(folder, checked)
+        for name in (TRANSLATIONS, SCORES):
+            require_sound(Path(folder, name), root, sound)
+        run, rows, described = run_of(Path(folder)), _rows_of_set(folder, columns), _cells_of_set(folder)
         for system in described if wanted is None else wanted:
             if system not in described:
                 raise InputError(header_path(f"{folder}/{SCORES}"), f"has nothing of {system.label}", REMEDY)
@@ -142,7 +138,7 @@ def read_sets(
             cells.append({**key, **described[system], "set": Path(folder).name})
     whole = pd.concat(sentences).rename_axis("id").reset_index()
     own = [name for name in whole if name not in CELL]
-    frame = _with_further(root, whole[[*CELL, *own]], columns, checked)
+    frame = _with_further(root, whole[[*CELL, *own]], columns)
     return Frames(frame, pd.DataFrame(cells)[[*CELL, *(name for name in cells[0] if name not in CELL)]])
 
 
@@ -170,17 +166,13 @@ def further_file(root: str | Path, source: str, one: Any) -> str:
 # --- The files of a set.
 
 
-def _rows_of_set(
-    folder: str | Path, columns: Sequence[str], checked: Callable[[str], str]
-) -> dict[System, pd.DataFrame]:
+def _rows_of_set(folder: str, columns: Sequence[str]) -> dict[System, pd.DataFrame]:
     """The sentences of each system by their ids: scores, and what is asked for of the translations."""
-    path = checked(f"{folder}/{SCORES}")
-    of_scores = _by_system(_read_rows(path))
+    of_scores = _by_system(_read_rows(f"{folder}/{SCORES}"))
     asked = [name for name in columns if SOURCES[name] == "translations"]
     if not asked:
         return of_scores
-    path = checked(f"{folder}/{TRANSLATIONS}")
-    of_texts = _by_system(_read_rows(path, [*System._fields, "id", *asked]))
+    of_texts = _by_system(_read_rows(f"{folder}/{TRANSLATIONS}", [*System._fields, "id", *asked]))
     joined = {}
     for system, scores in of_scores.items():
         places = ((f"{folder}/{name}", system) for name in (TRANSLATIONS, SCORES))
@@ -190,7 +182,6 @@ def _rows_of_set(
 
 def _read_rows(path: str, columns: Sequence[str] = ()) -> pd.DataFrame:
     """The rows of a file, or some of its columns; decoded by Arrow, which takes a fifth of the time of Python."""
-    require_unedited(Path(path))
     flat = [name for name in columns if name != "canvas"]
     types = [(name, TYPES.get(name, pa.int64() if name in (*NUMBERS, "steps") else pa.string())) for name in flat]
     parsing = pyarrow.json.ParseOptions(
@@ -226,10 +217,9 @@ def _ordered(rows: pd.DataFrame, ids: pd.Index, place: Place, first: Place) -> p
     return rows.loc[ids]
 
 
-def _cells_of_set(folder: str | Path, checked: Callable[[str], str]) -> dict[System, dict[str, Any]]:
+def _cells_of_set(folder: str) -> dict[System, dict[str, Any]]:
     """What the headers of a set say of each system, costs per sentence."""
-    headers = [Path(checked(f"{folder}/{Path(name).stem}.json")) for name in (TRANSLATIONS, SCORES)]
-    translated, scored = map(entries, headers)
+    translated, scored = (entries(Path(folder, header_path(name))) for name in (TRANSLATIONS, SCORES))
     described = {}
     for system, scores in scored.items():
         facts = {name: value for name, value in translated[system].items() if name not in System._fields}
@@ -245,9 +235,7 @@ def _cells_of_set(folder: str | Path, checked: Callable[[str], str]) -> dict[Sys
 # --- What other files say of sentences.
 
 
-def _with_further(
-    root: str | Path, sentences: pd.DataFrame, columns: Sequence[str], checked: Callable[[str], str]
-) -> pd.DataFrame:
+def _with_further(root: str | Path, sentences: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Sentences with the columns of their test sets, of token counts and of diagnostics, as far as asked for."""
     for source, keys in FURTHER.items():
         asked = [name for name in columns if SOURCES[name] == source]
@@ -255,7 +243,8 @@ def _with_further(
             continue
         parts = []
         for one in sentences[keys].drop_duplicates().itertuples(index=False):
-            path = checked(further_file(root, source, one))
+            path = further_file(root, source, one)
+            require_sound(Path(path), root, set())
             if source == "diagnostics":
                 rows = diagnosed(path, "sig", one.testset)
             else:

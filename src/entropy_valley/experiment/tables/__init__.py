@@ -6,7 +6,7 @@ A new one is a function in a file of this folder and a line in :data:`REPORTS`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -136,11 +136,9 @@ def configured(experiment: Experiment) -> dict[str, Report]:
     return reports
 
 
-def make(experiment: Experiment, outputs: Sequence[str], inputs: Iterable[str]) -> None:
-    """Make a table or figure, the page of a test set's sentences, the live page, or the document of all.
-
-    ``outputs`` are its files, in the folder of results that has the ``inputs``.
-    """
+def make(experiment: Experiment, outputs: Sequence[str]) -> None:
+    """Make a table or figure, the page of a test set's sentences, the live page, or the document of all: its files, in
+    the folder of the results that it is made of."""
     out = Path(outputs[0])
     # The names of tables and figures are those of the registry, so the others come first.
     if out.name == live.NAME:
@@ -149,10 +147,10 @@ def make(experiment: Experiment, outputs: Sequence[str], inputs: Iterable[str]) 
         document.write(experiment, configured(experiment), out)
     elif out.parent.name == "pages":
         direction, testset = out.stem.split(".", 1)
-        pages.write(experiment, (direction, testset), outputs[0], inputs)
+        pages.write(experiment, (direction, testset), outputs[0])
     else:
         report = configured(experiment)[f"{out.parent.name}/{out.name.partition('.')[0]}"]
-        report.write(outputs[: len(report.endings)], inputs)
+        report.write(outputs[: len(report.endings)])
 
 
 def known() -> dict[str, Any]:

@@ -64,23 +64,17 @@ HEADER = header_path(TRANSLATIONS).name
 class Results:
     """What the jobs of a config have left in the folder of results ``root``, for those who make tables of it.
 
-    ``declared`` are the files that the reading job has named as its inputs. Any other one is an :class:`InputError`:
-    Snakemake would not make the table again after it has changed. None: there is no job, and all may be read.
-    So is a missing file, one that says nothing of a cell, a row that lacks what is asked for, and a result that was
-    edited, copied, or made from others than those that are there, see :func:`.results.require_sound`.
+    A table reads what its job declares, :meth:`Report.inputs`, and nothing else: Snakemake would not make it again
+    after another file has changed.
     """
 
-    def __init__(self, experiment: Experiment, root: str | Path, declared: Iterable[str] | None = None) -> None:
+    def __init__(self, experiment: Experiment, root: str | Path) -> None:
         self.experiment, self.root = experiment, str(root)
-        self.declared = None if declared is None else {*declared}
-        self._sound: set[Path] = set()
 
     def file(self, path: str) -> str:
-        """A path that may be read."""
-        if self.declared is not None and path not in self.declared:
-            remedy = "Add it to the `inputs` of the table or figure."
-            raise InputError(path, "is read, but it is not one of the files that the job declares", remedy)
-        require_sound(Path(path), self.root, self._sound)
+        """A path that may be read. InputError for a result that was edited, copied, or made from others than those that
+        are there, see :func:`.results.require_sound`."""
+        require_sound(Path(path), self.root, set())
         return path
 
     def json(self, path: str) -> Any:
@@ -123,7 +117,7 @@ def data_of(results: Results, cells: Sequence[Cell], columns: Sequence[str]) -> 
     """The results of cells, in their order; ``columns`` are those of sentences beside their scores. Raises InputError
     where they are not those of the config."""
     folders = systems_of(results.experiment, cells, results.root)
-    frames = read_sets(results.root, folders, columns, results.file)
+    frames = read_sets(results.root, folders, columns)
     require_of_config(results, cells)
     return Data(*frames, results).of(cells)
 
@@ -354,13 +348,10 @@ class Report:
         signatures = [*shown.signatures, *footnotes.signatures(names, data.cells)]
         return dataclasses.replace(shown, notes=notes, signatures=signatures)
 
-    def write(self, outputs: Sequence[str], inputs: Iterable[str] | None = None) -> None:
-        """Make it and write its files, one for each of its endings.
-
-        ``inputs`` are the files that its job declares, see :class:`Results`; they are in the same folder of results.
-        """
+    def write(self, outputs: Sequence[str]) -> None:
+        """Make it and write its files, one for each of its endings, of the results in the same folder."""
         paths = dict(zip(self.endings, map(Path, outputs), strict=True))
-        shown = self.shown(Results(self.experiment, paths["csv"].parents[1], inputs))
+        shown = self.shown(Results(self.experiment, paths["csv"].parents[1]))
         with files.atomic_together(paths) as new:
             if isinstance(shown, Figure):
                 render.write_csv(new["csv"], shown.numbers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import itertools
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
@@ -57,10 +57,10 @@ def check(folder: Folder, report: Report) -> None:
         # Figures have no header: they count as made where the sets were.
         is_from_here = machine.description() in [one.facts.get("machine") for one in folder.records.values()]
         known: set[str] = set()
-        for name, made, inputs in _products(folder, experiment):
+        for name, made in _products(folder, experiment):
             known |= {*made}
             with report.reading(name, name):
-                tables.make(experiment, [f"{root}/{file}" for file in made], inputs)
+                tables.make(experiment, [f"{root}/{file}" for file in made])
             for file in made:
                 if not (folder.root / file).is_file():
                     report.differ(name, file, "is not there")
@@ -76,22 +76,22 @@ def check(folder: Folder, report: Report) -> None:
         report.unchecked["tables, figures and pages"][FURTHER] += len(further)
 
 
-def _products(folder: Folder, experiment: Experiment) -> Iterator[tuple[str, list[str], Sequence[str]]]:
-    """The tables, figures and pages that there should be by the config, or are there: the name and the files of each,
-    and what it reads. The comparison with the paper reads tables, and the document reads all."""
+def _products(folder: Folder, experiment: Experiment) -> Iterator[tuple[str, list[str]]]:
+    """The tables, figures and pages that there should be by the config, or are there: the name and the files of each.
+    The comparison with the paper reads tables, and the document reads all."""
     root = folder.root
     for name, one in sorted(tables.configured(experiment).items(), key=lambda item: item[1].rule == "comparison"):
         made = [f"{name}.{ending}" for ending in one.endings]
         if one.ready or any((root / file).exists() for file in made):
-            yield name, made, one.inputs()
+            yield name, made
     for place in pages.cells(experiment):
         page = f"pages/{'.'.join(place)}.html"
         if (root / page).exists():
-            yield page, [page], pages.inputs(experiment, place)
+            yield page, [page]
     if (root / live.NAME).exists():
-        yield live.NAME, [live.NAME], []
+        yield live.NAME, [live.NAME]
     if (root / DOCUMENT).exists():
-        yield DOCUMENT, [DOCUMENT], []
+        yield DOCUMENT, [DOCUMENT]
 
 
 def _check_file(report: Report, part: str, file: str, stored: bytes, follows: bytes, is_from_here: bool) -> None:
