@@ -35,12 +35,6 @@ def text(pattern, replacement):
     return lambda path: changed(path, edited(pattern, replacement))
 
 
-def last_byte(path):
-    content = bytearray(path.read_bytes())
-    content[-30] ^= 1
-    path.write_bytes(content)
-
-
 def line_more(path):
     path.write_text(path.read_text(encoding="utf-8") + path.read_text(encoding="utf-8").splitlines()[-1] + "\n")
 
@@ -55,8 +49,6 @@ MADE = {  # a file, its change, and what a line about it says
     "a page of a table": ("tables/cases.html", text(r"0\.(\d)", r"9.\1"), " → "),
     "a page of sentences": ("pages/en-zh.grammar.html", text("test-000002", "test-000003"), "test-000003"),
     "the document": ("report.tex", text("Length-adaptive", "Adaptive"), " → "),
-    "a PNG": ("figures/hero.png", last_byte, "content: "),
-    "a PDF": ("figures/cases.pdf", last_byte, "content: "),
     "a number of a figure": ("figures/entropy_valley.csv", NUMBER, " → "),
     "a number beside the paper's": ("tables/paper_comparison.csv", NUMBER, " → "),
     "a setting": ("tables/hyperparams.csv", text("learning_rate,0.01", "learning_rate,0.02"), 'value: "0.02" → "0.01"'),
@@ -83,11 +75,7 @@ def differences(tmp_path_factory):
     for file, change, *_ in (*MADE.values(), UNCHANGED):
         change(run.root / file)
     sealed(run.root, str(run.root))
-    recorded = files.read_json(run.root / SET / "translations.json")["facts"]["machine"]
-    with pytest.MonkeyPatch.context() as patched:
-        # As on the machine of the run: figures of another one are not checkable.
-        patched.setattr(products.machine, "description", lambda: recorded)
-        _, report = verify(run.root)
+    _, report = verify(run.root)
     assert report.unchecked["tables, figures and pages"] == {products.FURTHER: 1}
     assert len(report.same) > 40 and report.same.total() > 40_000
     lines = {}
