@@ -19,10 +19,9 @@ from entropy_valley.errors import brief
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import Experiment, load_merged
 from entropy_valley.experiment.config.expand import overlay
-from entropy_valley.experiment.config.matrix import sets_of
 from entropy_valley.experiment.tables import document, live, pages, render
 from entropy_valley.experiment.verification.folder import MOST_BYTES, Folder, Report, Unchecked
-from entropy_valley.results import CONFIG, SET_FILES
+from entropy_valley.results import CONFIG
 from entropy_valley.settings import read_object
 
 FOLDERS = ("tables", "figures", "pages")  # of what is made again
@@ -45,12 +44,6 @@ def check(folder: Folder, report: Report) -> None:
                 (root / path.name).symlink_to(path.absolute())
         # Whether the jobs can run here is no question; whether the keys and values are right is one.
         experiment = load_merged(overlay(config, {"results": str(root)}), checked=True)
-        for one in sets_of(experiment).all:
-            # A set that lacks would only show as tables that cannot be made.
-            for name in SET_FILES:
-                rows = Path(one.folder(experiment.results), name)
-                if not rows.is_file():
-                    report.differ("rows", rows.relative_to(root), "is not there, but the config has this set")
         # The document names its folder of results.
         here, former = (render.escape(str(path)).encode() for path in (root, config["results"]))
         known: set[str] = set()
