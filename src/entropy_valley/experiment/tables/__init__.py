@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, plugins, revisions
+from entropy_valley import files, revisions
 from entropy_valley.errors import question
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.checks import Problem, undefined
@@ -89,28 +89,17 @@ REPORTS: dict[str, Kind] = {
 def spec(experiment: Experiment) -> str:
     """What tables, figures, pages and the document depend on beside the files that they read, as their rules' params.
 
-    It is coarse, and one for all of them: a digest of each section of the config, with the code of a user's own
-    classes, and all revisions. To make a table once too often takes a second.
+    It is coarse, and one for all of them: a digest of each section of the config, and all revisions. To make a table
+    once too often takes a second. An edit of a user's own class makes its sets again, and so the tables that read them.
     """
     # A digest for each section, so that Snakemake can say which one has changed.
-    config = _with_code(values_of(experiment))
-    sections = {name: files.digest(value)[:SHORT] for name, value in config.items()}
+    sections = {name: files.digest(value)[:SHORT] for name, value in values_of(experiment).items()}
     numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}
     # Files beside the config that tables depend on.
     read = {"paper": files.file_digest(TRANSCRIPTION)[:SHORT]}
     if own := experiment.tables.matplotlibrc:
         read["matplotlibrc"] = files.file_digest(own)[:SHORT]
     return files.canonical({**sections, "revisions": files.digest(numbers)[:SHORT], **read})
-
-
-def _with_code(value: Any, key: str = "") -> Any:
-    """A value of the config with the digest of its code behind each name of a user's own class."""
-    if isinstance(value, dict):
-        return {name: _with_code(one, str(name)) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_with_code(one, key) for one in value]
-    # Names of our own classes stay as they are: revisions tell of changes of these.
-    return plugins.with_code(value) if key in ("method", "order", "metric") and isinstance(value, str) else value
 
 
 def layouts() -> list[str]:
