@@ -46,6 +46,7 @@ from entropy_valley.results import (
     System,
     entries,
     header_path,
+    read_record,
     require_sound,
 )
 
@@ -219,13 +220,15 @@ def _ordered(rows: pd.DataFrame, ids: pd.Index, place: Place, first: Place) -> p
 
 def _cells_of_set(folder: str) -> dict[System, dict[str, Any]]:
     """What the headers of a set say of each system, costs per sentence."""
-    translated, scored = (entries(Path(folder, header_path(name))) for name in (TRANSLATIONS, SCORES))
-    described = {}
+    headers = [Path(folder, header_path(name)) for name in (TRANSLATIONS, SCORES)]
+    translated, scored = map(entries, headers)
+    described, record = {}, read_record(headers[0])
     for system, scores in scored.items():
         facts = {name: value for name, value in translated[system].items() if name not in System._fields}
         for name, value in (facts.pop("signature", None) or {}).items():
             facts[name] = value if isinstance(value, str) else json.dumps(value)
         facts |= {name: facts[name] / facts["sentences"] for name in MEANS if name in facts}
+        facts["code"] = record.facts["code"] if record else None
         facts |= {f"signature.{name}": value for name, value in (scores.get("signatures") or {}).items()}
         others = (*System._fields, "signatures", "digests")
         described[system] = facts | {name: value for name, value in scores.items() if name not in others}

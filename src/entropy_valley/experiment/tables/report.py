@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import io
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +25,10 @@ from entropy_valley.experiment.config.methods import declares, origins
 from entropy_valley.experiment.frames import (
     CELL,
     FURTHER,
-    RUN,
     SOURCES,
     diagnosed,
     further_file,
     read_sets,
-    run_folder,
 )
 from entropy_valley.experiment.tables import footnotes, render, style
 from entropy_valley.experiment.tables.formats import Names
@@ -45,9 +42,7 @@ from entropy_valley.results import (
     Difference,
     System,
     changed_params,
-    header_path,
     moved,
-    read_record,
     require_sound,
     system_of,
 )
@@ -55,8 +50,6 @@ from entropy_valley.scoring.metrics import Metric
 
 # All that the file of a table needs.
 __all__ = ["Bold", "Column", "Data", "Figure", "Names", "Row", "Shown", "aligned", "figure", "table"]
-
-HEADER = header_path(TRANSLATIONS).name
 
 # --- The results of a config's jobs.
 
@@ -339,12 +332,9 @@ class Report:
         # First: only comparable numbers may be subtracted.
         footnotes.require_same_signatures(names, data.cells)
         overlaps = {cell: results.json(footnotes.overlap_file(cell)) for cell in footnotes.overlapping(names)}
-        sets = data.cells[[*RUN, "set"]].drop_duplicates().itertuples()
-        headers = [read_record(Path(run_folder(results.root, one), one.set, HEADER)) for one in sets]
-        codes = Counter(header.facts["code"] for header in headers if header)
         count = kind.sentences(names) if kind.sentences else footnotes.sentences(names, data)
         shown = kind.make(names, data)
-        notes = [*shown.notes, count, *footnotes.provenance(names, data, overlaps, codes)]
+        notes = [*shown.notes, count, *footnotes.provenance(names, data, overlaps)]
         signatures = [*shown.signatures, *footnotes.signatures(names, data.cells)]
         return dataclasses.replace(shown, notes=notes, signatures=signatures)
 
