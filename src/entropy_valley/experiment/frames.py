@@ -74,7 +74,6 @@ FURTHER = {"test set": PLACE, "token counts": [*PLACE, "backbone"], "diagnostics
 USUAL = ("hypothesis", "source", "target", "length", "calls", "slots", "passes")
 TYPES = {"hypothesis": pa.string(), "logprob": pa.float64(), "tokens": pa.list_(pa.int64())}
 MEANS = ("calls", "slots", "passes", "run_tokens", "within_steps")  # per sentence; their files have totals
-Place = tuple[str, System]  # a file and what of it: as errors name it
 BLOCK = 2**26  # bytes that are decoded at once: a row is never larger
 
 
@@ -115,7 +114,7 @@ def load_results(folder: str | Path, columns: Sequence[str] = USUAL, sets: Itera
 def read_sets(root: str | Path, folders: Mapping[str, Iterable[System] | None], columns: Sequence[str] = ()) -> Frames:
     """The results of some sets, of each the systems that are named (None: all).
 
-    Rows come in the order of the folders and systems; the sentences of each cell in that of the first of its test set.
+    Rows come in the order of the folders and systems; the sentences of each cell in that of its test set.
     Raises InputError for a system that a set does not have, for cells that do not have the same sentences, and for
     results that do not fit together, see :func:`.results.require_sound`.
     """
@@ -123,7 +122,7 @@ def read_sets(root: str | Path, folders: Mapping[str, Iterable[System] | None], 
         raise InputError("columns", f"{', '.join(unknown)}: no such column", f"There are {', '.join(SOURCES)}.")
     sentences: list[pd.DataFrame] = []
     cells: list[dict[str, Any]] = []
-    order: dict[tuple[str, str], tuple[Place, pd.Index]] = {}  # of the sentences of each place, and whose it is
+    order: dict[tuple[str, str], pd.Index] = {}  # of the sentences of each place
     sound: set[Path] = set()
     for folder, wanted in folders.items():
         for name in (TRANSLATIONS, SCORES):
@@ -132,10 +131,12 @@ def read_sets(root: str | Path, folders: Mapping[str, Iterable[System] | None], 
         for system in described if wanted is None else wanted:
             if system not in described:
                 raise InputError(header_path(f"{folder}/{SCORES}"), f"has nothing of {system.label}", REMEDY)
-            place = (f"{folder}/{SCORES}", system)
-            first, ids = order.setdefault((run["direction"], system.testset), (place, rows[system].index))
+            # Systems are compared sentence by sentence.
+            if not rows[system].index.equals(order.setdefault((run["direction"], system.testset), rows[system].index)):
+                problem = "has not the sentences of other results of its test set, in their order"
+                raise InputError(f"{folder}/{SCORES}: {system.label}", problem, REMEDY)
             key = run | system._asdict()
-            sentences.append(_ordered(rows[system], ids, place, first).assign(**key))
+            sentences.append(rows[system].assign(**key))
             cells.append({**key, **described[system], "set": Path(folder).name})
     whole = pd.concat(sentences).rename_axis("id").reset_index()
     own = [name for name in whole if name not in CELL]
@@ -174,11 +175,7 @@ def _rows_of_set(folder: str, columns: Sequence[str]) -> dict[System, pd.DataFra
     if not asked:
         return of_scores
     of_texts = _by_system(_read_rows(f"{folder}/{TRANSLATIONS}", [*System._fields, "id", *asked]))
-    joined = {}
-    for system, scores in of_scores.items():
-        places = ((f"{folder}/{name}", system) for name in (TRANSLATIONS, SCORES))
-        joined[system] = scores.join(_ordered(of_texts[system], scores.index, *places))
-    return joined
+    return {system: scores.join(of_texts[system]) for system, scores in of_scores.items()}
 
 
 def _read_rows(path: str, columns: Sequence[str] = ()) -> pd.DataFrame:
@@ -201,21 +198,6 @@ def _by_system(frame: pd.DataFrame) -> dict[System, pd.DataFrame]:
     """The rows of each system, by the sentences' ids."""
     keys = [*System._fields]
     return {System(*key): rows.drop(columns=keys).set_index("id") for key, rows in frame.groupby(keys, sort=False)}
-
-
-def _system(row: Any) -> System:
-    return System(*(row[name] for name in System._fields))
-
-
-def _ordered(rows: pd.DataFrame, ids: pd.Index, place: Place, first: Place) -> pd.DataFrame:
-    """Rows in the order of ``ids``, those of ``first``; raises InputError unless they are of the same sentences."""
-    if rows.index.equals(ids):
-        return rows
-    if len(different := rows.index.symmetric_difference(ids)):
-        other = f"{first[0]}: {first[1].label}"
-        problem = f"not the sentences of {other}: {len(different)} ids are in one only, such as {min(different)!r}"
-        raise InputError(f"{place[0]}: {place[1].label}", problem, REMEDY)
-    return rows.loc[ids]
 
 
 def _cells_of_set(folder: str) -> dict[System, dict[str, Any]]:
@@ -254,9 +236,6 @@ def _with_further(root: str | Path, sentences: pd.DataFrame, columns: Sequence[s
                 rows = files.read_jsonl(path, ("id", *asked))
             parts.append(pd.DataFrame(rows)[["id", *asked]].assign(**one._asdict()))
         sentences = sentences.merge(pd.concat(parts), how="left", on=[*keys, "id"], validate="many_to_one")
-        for _, row in sentences[sentences[asked[0]].isna()].head(1).iterrows():
-            place = f"{run_folder(root, row)}: {_system(row).label}"
-            raise InputError(place, f"sentence {row['id']!r} is not in the {source} of {row['testset']}", REMEDY)
     return sentences
 
 

@@ -272,11 +272,7 @@ def budget_problems(names: Names) -> Iterator[str]:
     yield from one_backbone(names)
     if len(orders := {cell.order for cell in names.cells}) > 1:
         yield f"the layout budgets is of one reveal order, not of {', '.join(sorted(orders))}"
-    # A gap at each T needs all three systems there.
-    systems = {(cell.run, cell.steps, cell.method) for cell in names.cells}
-    for name in matrix.COMPARED:
-        if any((cell.run, cell.steps, name) not in systems for cell in names.cells):
-            yield f"the layout budgets needs the method {name} at every T; add it"
+    yield from needs_methods(names, *matrix.COMPARED)
 
 
 @table(PARETO, problems=budget_problems)
