@@ -113,7 +113,7 @@ def configured(experiment: Experiment) -> dict[str, Report]:
     for key, kind in REPORTS.items():
         folder, layout = key.split("/")
         for name in _studies(experiment, layout) if kind.of_study else [layout]:
-            report = kind(experiment, key, name)
+            report = Report(kind, experiment, key, name)
             # A config that lacks what a table shows has no such table.
             if report.wanted:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
@@ -186,7 +186,7 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         if not (kind.of_study and layout == study.layout):
             continue
         # Two reports of one folder may not write the same file.
-        report, file = kind(experiment, key, name), _file(experiment, kind, name)
+        report, file = Report(kind, experiment, key, name), _file(experiment, kind, name)
         other = REPORTS.get(f"{folder}/{file}")
         taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}
         if report.wanted and (file in taken or (other and not other.of_study)):

@@ -258,9 +258,6 @@ class Kind:
         """Whether each study of its layout has one."""
         return self.cells is None
 
-    def __call__(self, experiment: Experiment, key: str = "", name: str = "") -> Report:
-        return Report(self, experiment, key, name)
-
 
 def table(caption: Caption, cells: Cells | None = None, **more: Any) -> Callable[[Make], Kind]:
     """Makes a function ``(names, data) -> Shown`` a table; ``more`` are fields of :class:`Kind`."""
