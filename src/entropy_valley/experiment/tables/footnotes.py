@@ -11,9 +11,9 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.decoding.canvas import PART, footnote
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.config.matrix import DEV, Cell, Run
+from entropy_valley.experiment.config.matrix import DEV, Cell
 from entropy_valley.experiment.config.methods import declares
-from entropy_valley.experiment.frames import PLACE, RUN, Loaded
+from entropy_valley.experiment.frames import PLACE, RUN, Loaded, run_folder
 from entropy_valley.experiment.stats import summary
 from entropy_valley.experiment.tables import formats
 from entropy_valley.experiment.tables.formats import Names
@@ -187,8 +187,7 @@ def _unlike(cells: pd.DataFrame, scope: list[str], column: str) -> Iterator[tupl
 
 
 def _named(cell: pd.Series) -> str:
-    run = Run(cell["direction"], cell["backbone"], cell["seed"], cell["pool"])
-    return f"{run.direction}/{run.backbone}/{run.name}/{cell['testset']}/{system_of(cell).name}"
+    return f"{run_folder('', cell)[1:]}/{cell['testset']}/{system_of(cell).name}"
 
 
 def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:
