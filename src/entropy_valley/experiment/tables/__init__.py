@@ -112,7 +112,8 @@ def configured(experiment: Experiment) -> dict[str, Report]:
     reports: dict[str, Report] = {}
     for key, kind in REPORTS.items():
         folder, layout = key.split("/")
-        for name in _studies(experiment, layout) if kind.of_study else [layout]:
+        studies = [name for name in experiment.tables.studies if experiment.studies[name].layout == layout]
+        for name in studies if kind.of_study else [layout]:
             report = Report(kind, experiment, key, name)
             # A config that lacks what a table shows has no such table.
             if report.wanted:
@@ -165,10 +166,6 @@ def problems(experiment: Experiment) -> list[Problem]:
         elif name in experiment.tables.studies:
             listed += [(("studies", name), text) for text in dict.fromkeys(_of_study(experiment, name))]
     return listed
-
-
-def _studies(experiment: Experiment, layout: str) -> list[str]:
-    return [name for name in experiment.tables.studies if experiment.studies[name].layout == layout]
 
 
 def _file(experiment: Experiment, kind: Kind, name: str) -> str:
