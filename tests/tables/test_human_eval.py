@@ -41,4 +41,4 @@ def test_two_systems_are_told_apart_and_only_the_papers_stand_beside_its_numbers
     files.write_json(over, {"human_evaluation": {**shown, "forms": str(tmp_path)}})
     made = tables.configured(load_files([*base_files(), over]))
     assert systems(made["tables/human_eval"].names, "en-zh") == names
-    assert ("tables/human_eval_details" in made["tables/paper_comparison"].names.made) is of_paper
+    assert ("human_eval_details" in made["tables/paper_comparison"].names.made) is of_paper

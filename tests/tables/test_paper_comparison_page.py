@@ -33,7 +33,7 @@ def made(tmp_path):
     def make(compare="values"):
         own = {"paper_comparison": {"compare": compare}, "scoring": {"comet": {"label": "COMET"}}}
         one = report(results=str(tmp_path), **own)
-        one.names.made = ["tables/main"]
+        one.names.made = ["main"]
         one.write([f"{tmp_path}/tables/out.{ending}" for ending in one.endings])
         return (tmp_path / "tables/out.md").read_text(encoding="utf-8")
 

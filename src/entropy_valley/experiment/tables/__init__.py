@@ -15,7 +15,7 @@ from entropy_valley.errors import question
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.checks import Problem, undefined
 from entropy_valley.experiment.config.matrix import study_cells
-from entropy_valley.experiment.stats.paper_numbers import TRANSCRIPTION
+from entropy_valley.experiment.stats import paper_numbers
 from entropy_valley.experiment.tables import (
     cases,
     cost,
@@ -96,7 +96,7 @@ def spec(experiment: Experiment) -> str:
     sections = {name: files.digest(value)[:SHORT] for name, value in values_of(experiment).items()}
     numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}
     # Files beside the config that tables depend on.
-    read = {"paper": files.file_digest(TRANSCRIPTION)[:SHORT]}
+    read = {"paper": files.file_digest(paper_numbers.TRANSCRIPTION)[:SHORT]}
     if own := experiment.tables.matplotlibrc:
         read["matplotlibrc"] = files.file_digest(own)[:SHORT]
     return files.canonical({**sections, "revisions": files.digest(numbers)[:SHORT], **read})
@@ -120,9 +120,10 @@ def configured(experiment: Experiment) -> dict[str, Report]:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
     # The comparison with the paper reads the other tables.
     if comparison := reports.get("tables/paper_comparison"):
-        for path, one in reports.items():
-            if (one.kind.comparable or one.kind.ready)(one.names):
-                comparison.names.made.append(path)
+        for name in paper_numbers.tables():
+            one = reports.get(f"tables/{name}")
+            if one and (one.kind.comparable or one.kind.ready)(one.names):
+                comparison.names.made.append(name)
     return reports
 
 

@@ -39,7 +39,7 @@ class Names:
 
     def __init__(self, experiment: Experiment, cells: Sequence[Cell] = (), name: str = "") -> None:
         self.experiment, self.cells, self.name = experiment, cells, name
-        self.made: list[str] = []  # of the comparison with the paper: the config's tables whose numbers it may have
+        self.made: list[str] = []  # of the comparison with the paper: the config's tables that have some of its numbers
         self.statistics = experiment.analysis  # how two systems are tested
         self.metrics = metrics_of(experiment.scoring)  # all that its cells were scored by
         # The main metric, in which systems are compared sentence by sentence: that of a COMET, so higher is better.
