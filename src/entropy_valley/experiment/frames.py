@@ -125,8 +125,7 @@ def read_sets(root: str | Path, folders: Mapping[str, Iterable[System] | None], 
     order: dict[tuple[str, str], pd.Index] = {}  # of the sentences of each place
     sound: set[Path] = set()
     for folder, wanted in folders.items():
-        for name in (TRANSLATIONS, SCORES):
-            require_sound(Path(folder, name), root, sound)
+        require_sound(Path(folder, SCORES), root, sound)  # and what they were made from
         run, rows, described = run_of(Path(folder)), _rows_of_set(folder, columns), _cells_of_set(folder)
         for system in described if wanted is None else wanted:
             if system not in described:

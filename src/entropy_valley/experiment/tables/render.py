@@ -165,13 +165,15 @@ def write_csv(path: Path, tidy: pd.DataFrame) -> None:
     """Write a tidy frame with ten significant digits; what is not available is empty, and no text is a formula."""
     safe = tidy.copy()
     for name in tidy.select_dtypes("object"):
-        safe[name] = tidy[name].map(_safe)
+        # A column has few texts, each many times.
+        texts = {value: _safe(value) for value in tidy[name].unique() if isinstance(value, str)}
+        safe[name] = tidy[name].map(lambda value, texts=texts: texts.get(value, value))
     files.write_text(path, safe.to_csv(index=False, float_format="%.10g"))
 
 
-def _safe(value: Any) -> Any:
-    """A value of a CSV file: a text that is not a number is guarded; its lines end with LF, as those of the file."""
-    if not isinstance(value, str) or re.fullmatch(r"[+-][\d.,]+%?", value):
+def _safe(value: str) -> str:
+    """A text of a CSV file: one that is not a number is guarded; its lines end with LF, as those of the file."""
+    if re.fullmatch(r"[+-][\d.,]+%?", value):
         return value
     return re.sub(r"\r\n?", "\n", guarded(value))
 

@@ -63,11 +63,12 @@ class Results:
 
     def __init__(self, experiment: Experiment, root: str | Path) -> None:
         self.experiment, self.root = experiment, str(root)
+        self._sound: set[Path] = set()
 
     def file(self, path: str) -> str:
         """A path that may be read. InputError for a result that was edited, copied, or made from others than those that
         are there, see :func:`.results.require_sound`."""
-        require_sound(Path(path), self.root, set())
+        require_sound(Path(path), self.root, self._sound)
         return path
 
     def json(self, path: str) -> Any:
