@@ -151,9 +151,5 @@ rule pdf:
         "../../envs/workflow.yaml"
     params:
         spec=tables.spec(EXPERIMENT),
-    # In the folder of results, whose files the document names. The second time, the pages of its contents are known.
-    shell:
-        "exec > {log:q} 2>&1; work=$(mktemp -d); "
-        "for pass in 1 2; do (cd $(dirname {input.tex:q}); "
-        "pdflatex -interaction=nonstopmode -halt-on-error -output-directory=$work report.tex); done; "
-        "mv $work/report.pdf {output:q}"
+    script:
+        "../scripts/pdf.py"
