@@ -70,7 +70,7 @@ class Run:
         """Make a report; its files by ending."""
         report = self.report(name)
         outputs = {ending: self.root / f"{name}.{ending}" for ending in report.endings}
-        report.write(list(map(str, outputs.values())), report.inputs())
+        report.write(list(map(str, outputs.values())))
         return outputs
 
     @property
@@ -101,7 +101,7 @@ class Run:
     def make_page(self, place: tuple[str, str]) -> Path:
         """Make the page of the sentences of a direction and test set."""
         path = self.root / "pages" / f"{'.'.join(place)}.html"
-        pages.write(self.experiment, place, str(path), pages.inputs(self.experiment, place))
+        pages.write(self.experiment, place, str(path))
         return path
 
     def make_document(self) -> Path:

@@ -8,9 +8,8 @@ import math
 import pandas as pd
 import pytest
 
-from entropy_valley.errors import InputError
 from entropy_valley.experiment.stats.our_numbers import OurTables
-from entropy_valley.experiment.stats.paper_numbers import find, means
+from entropy_valley.experiment.stats.paper_numbers import means
 from entropy_valley.experiment.tables.paper_comparison import compare
 
 MAIN = """\
@@ -89,23 +88,8 @@ def test_a_claim_says_in_how_many_places_it_holds(ratio, here, verdict):
     assert len(claims) == 5 and list(claims["verdict"][1:]) == ["not run"] * 4
 
 
-def of_frame(number, rows):
-    """Our number, in the only table of a config."""
-    return OurTables({number.table: pd.DataFrame(rows)}, {"T": "32", "comet": "comet22"}).ours(number)
-
-
 def test_nothing_is_run():
     """It waits for no study, and says so of each number."""
     found = compare(OurTables({}, NAMES), {}, True)
     assert set(found["verdict"]) == {"not run", "not compared"} and not found["why"].isna().any()
     assert len(found[found["kind"] == "value"]) == len(means())
-
-
-def test_a_table_of_other_columns_is_named():
-    number = find("tab:main", "comet", direction="en-zh", system="ev")
-    where = dict(condition.split("=") for condition in number.where.split(";")) | {"metric": "comet22"}
-    for row, problem in (({"direction": "en-zh"}, "no column backbone"), (where, "name 'mean' is not defined")):
-        with pytest.raises(InputError, match=rf"main\.csv: its columns do not have tab:main comet: {problem}"):
-            of_frame(number, [row])
-    with pytest.raises(InputError, match="several rows of a run"):
-        of_frame(number, [where | {"mean": "0.8"}, where | {"mean": "0.9"}])

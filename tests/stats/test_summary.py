@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from entropy_valley.errors import InputError
 from entropy_valley.experiment.frames import Frames
 from entropy_valley.experiment.stats.comparisons import closure_limits
 from entropy_valley.experiment.stats.significance import Analysis, bootstrap_means
@@ -86,12 +85,6 @@ class TestMeansOverRuns:
         table = summary(frames(constant(oracle=0.9, ev=0.75, ratio=0.7)), [COMET, TER])
         closures = {name: of_method(table, name, "ter")["gap_closure_mean"] for name in ("oracle", "ev", "ratio")}
         assert closures == {"oracle": pytest.approx(1), "ev": pytest.approx(0.25), "ratio": 0}
-
-    def test_all_methods_need_the_same_seeds(self):
-        scores = constant(ev=0.5, ratio=0.5)
-        del scores[2, "ratio"]
-        with pytest.raises(InputError, match=r"tiny/en-zh/test/med/8: no scores of ratio of seed 2\. Give every"):
-            summary(frames(scores), [COMET])
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.28, 0.34, 3.0])

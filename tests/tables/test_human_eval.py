@@ -45,7 +45,7 @@ def test_two_systems_are_told_apart_and_only_the_papers_stand_beside_its_numbers
     files.write_json(over, {"human_evaluation": {**shown, "forms": str(tmp_path)}})
     made = tables.configured(load_files([*base_files(), over]))
     assert systems(made["tables/human_eval"].names, "en-zh") == names
-    assert ("tables/human_eval_details" in made["tables/paper_comparison"].names.made) is of_paper
+    assert ("human_eval_details" in made["tables/paper_comparison"].names.made) is of_paper
 
 
 # --- The table of the paper's numbers: what it reads, and the page.
@@ -72,7 +72,7 @@ def made(tmp_path):
     def make(compare="values"):
         own = {"paper_comparison": {"compare": compare}, "scoring": {"comet": {"label": "COMET"}}}
         one = report(results=str(tmp_path), **own)
-        one.names.made = ["tables/main"]
+        one.names.made = ["main"]
         one.write([f"{tmp_path}/tables/out.{ending}" for ending in one.endings])
         return (tmp_path / "tables/out.md").read_text(encoding="utf-8")
 

@@ -152,4 +152,4 @@ rule pdf:
     params:
         spec=tables.spec(EXPERIMENT),
     script:
-        "../scripts/report.py"
+        "../scripts/pdf.py"

@@ -1,17 +1,11 @@
 """Make a table or figure, the page of a test set's sentences, the live page, or the document of all tables and figures.
 
-Rules: table, comparison, figure, page, live, document, pdf.
+Rules: table, comparison, figure, page, live, document.
 """
-
-from pathlib import Path
 
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import load_merged
 from entropy_valley.experiment.runs.job import job_of
-from entropy_valley.experiment.tables import document
 
 with job_of(snakemake) as job:  # noqa: F821
-    if job.rule == "pdf":
-        document.typeset(Path(job.input.tex), Path(job.output[0]))
-    else:
-        tables.make(load_merged(snakemake.config, further=tables.problems), job.output, job.input)  # noqa: F821
+    tables.make(load_merged(snakemake.config, further=tables.problems), job.output)  # noqa: F821

@@ -28,12 +28,10 @@ folder that it is in), and what it was made by: ``decoder``, ``data_digest``, ``
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.json
@@ -48,7 +46,8 @@ from entropy_valley.results import (
     System,
     entries,
     header_path,
-    require_unedited,
+    read_record,
+    require_sound,
 )
 
 # --- The keys. A cell is one result: a system decodes a test set by the adapter of a run.
@@ -75,7 +74,6 @@ FURTHER = {"test set": PLACE, "token counts": [*PLACE, "backbone"], "diagnostics
 USUAL = ("hypothesis", "source", "target", "length", "calls", "slots", "passes")
 TYPES = {"hypothesis": pa.string(), "logprob": pa.float64(), "tokens": pa.list_(pa.int64())}
 MEANS = ("calls", "slots", "passes", "run_tokens", "within_steps")  # per sentence; their files have totals
-Place = tuple[str, System]  # a file and what of it: as errors name it
 BLOCK = 2**26  # bytes that are decoded at once: a row is never larger
 
 
@@ -113,40 +111,35 @@ def load_results(folder: str | Path, columns: Sequence[str] = USUAL, sets: Itera
     return Frames(frames.sentences.merge(cells[[*CELL, "set"]])[[*frames.sentences]], cells)
 
 
-def read_sets(
-    root: str | Path,
-    folders: Mapping[str, Iterable[System] | None],
-    columns: Sequence[str] = (),
-    checked: Callable[[str], str] = str,
-) -> Frames:
+def read_sets(root: str | Path, folders: Mapping[str, Iterable[System] | None], columns: Sequence[str] = ()) -> Frames:
     """The results of some sets, of each the systems that are named (None: all).
 
-    Rows come in the order of the folders and systems; the sentences of each cell in that of the first of its test set.
-    ``checked`` is asked before a file is read. Raises InputError for a system that a set does not have, and for cells
-    that do not have the same sentences.
+    Rows come in the order of the folders and systems; the sentences of each cell in that of its test set.
+    Raises InputError for a system that a set does not have, for cells that do not have the same sentences, and for
+    results that do not fit together, see :func:`.results.require_sound`.
     """
     if unknown := [name for name in columns if name not in SOURCES]:
         raise InputError("columns", f"{', '.join(unknown)}: no such column", f"There are {', '.join(SOURCES)}.")
     sentences: list[pd.DataFrame] = []
     cells: list[dict[str, Any]] = []
-    order: dict[tuple[str, str], tuple[Place, pd.Index]] = {}  # of the sentences of each place, and whose it is
+    order: dict[tuple[str, str], pd.Index] = {}  # of the sentences of each place
+    sound: set[Path] = set()
     for folder, wanted in folders.items():
-        run = run_of(Path(folder))
-        rows = _rows_of_set(folder, columns, checked)
-        described = _cells_of_set(folder, checked)
+        require_sound(Path(folder, SCORES), root, sound)  # and what they were made from
+        run, rows, described = run_of(Path(folder)), _rows_of_set(folder, columns), _cells_of_set(folder)
         for system in described if wanted is None else wanted:
             if system not in described:
                 raise InputError(header_path(f"{folder}/{SCORES}"), f"has nothing of {system.label}", REMEDY)
-            if system not in rows:
-                raise InputError(f"{folder}/{SCORES}", f"has no rows of {system.label}", REMEDY)
-            place = (f"{folder}/{SCORES}", system)
-            first, ids = order.setdefault((run["direction"], system.testset), (place, rows[system].index))
+            # Systems are compared sentence by sentence.
+            if not rows[system].index.equals(order.setdefault((run["direction"], system.testset), rows[system].index)):
+                problem = "has not the sentences of other results of its test set, in their order"
+                raise InputError(f"{folder}/{SCORES}: {system.label}", problem, REMEDY)
             key = run | system._asdict()
-            sentences.append(_ordered(rows[system], ids, place, first).assign(**key))
+            sentences.append(rows[system].assign(**key))
             cells.append({**key, **described[system], "set": Path(folder).name})
     whole = pd.concat(sentences).rename_axis("id").reset_index()
     own = [name for name in whole if name not in CELL]
-    frame = _with_further(root, whole[[*CELL, *own]], columns, checked)
+    frame = _with_further(root, whole[[*CELL, *own]], columns)
     return Frames(frame, pd.DataFrame(cells)[[*CELL, *(name for name in cells[0] if name not in CELL)]])
 
 
@@ -155,12 +148,6 @@ def run_of(folder: Path) -> dict[str, Any]:
     direction, backbone, name = folder.parts[-4:-1]
     seed, _, pool = name.removeprefix("seed").partition("-")
     return {"backbone": backbone, "direction": direction, "pool": pool, "seed": int(seed)}
-
-
-def place_of(cell: Any, name: str) -> str:
-    """How an error names a cell in the header of a file of its set."""
-    folder = f"{cell.direction}/{cell.backbone}/seed{cell.seed}{'-' * bool(cell.pool)}{cell.pool}/{cell.set}"
-    return f"{folder}/{header_path(name)}: {System(cell.testset, cell.method, cell.order, cell.steps).label}"
 
 
 def run_folder(root: str | Path, run: Any) -> str:
@@ -180,33 +167,18 @@ def further_file(root: str | Path, source: str, one: Any) -> str:
 # --- The files of a set.
 
 
-def _rows_of_set(
-    folder: str | Path, columns: Sequence[str], checked: Callable[[str], str]
-) -> dict[System, pd.DataFrame]:
+def _rows_of_set(folder: str, columns: Sequence[str]) -> dict[System, pd.DataFrame]:
     """The sentences of each system by their ids: scores, and what is asked for of the translations."""
-    path = checked(f"{folder}/{SCORES}")
-    whole = _read_rows(path)
-    for name in whole.columns.difference([*System._fields, "id"]):
-        _require_finite(path, whole, name)
-    of_scores = _by_system(path, whole)
+    of_scores = _by_system(_read_rows(f"{folder}/{SCORES}"))
     asked = [name for name in columns if SOURCES[name] == "translations"]
     if not asked:
         return of_scores
-    path = checked(f"{folder}/{TRANSLATIONS}")
-    whole = _read_rows(path, [*System._fields, "id", *asked])
-    of_texts = _by_system(path, whole)
-    joined = {}
-    for system, scores in of_scores.items():
-        if system not in of_texts:
-            raise InputError(path, f"has no rows of {system.label}", REMEDY)
-        places = ((f"{folder}/{name}", system) for name in (TRANSLATIONS, SCORES))
-        joined[system] = scores.join(_ordered(of_texts[system], scores.index, *places))
-    return joined
+    of_texts = _by_system(_read_rows(f"{folder}/{TRANSLATIONS}", [*System._fields, "id", *asked]))
+    return {system: scores.join(of_texts[system]) for system, scores in of_scores.items()}
 
 
 def _read_rows(path: str, columns: Sequence[str] = ()) -> pd.DataFrame:
     """The rows of a file, or some of its columns; decoded by Arrow, which takes a fifth of the time of Python."""
-    require_unedited(Path(path))
     flat = [name for name in columns if name != "canvas"]
     types = [(name, TYPES.get(name, pa.int64() if name in (*NUMBERS, "steps") else pa.string())) for name in flat]
     parsing = pyarrow.json.ParseOptions(
@@ -216,92 +188,38 @@ def _read_rows(path: str, columns: Sequence[str] = ()) -> pd.DataFrame:
     with files.readable(path, "file of results", REMEDY):
         table = pyarrow.json.read_json(content, pyarrow.json.ReadOptions(block_size=BLOCK), parsing)
     frame = table.to_pandas()
-    if missing := {*System._fields, "id"} - {*frame}:
-        raise InputError(path, f"no {', '.join(sorted(missing))} in its rows", REMEDY)
     if "canvas" in columns:  # its keys are those of each length method; a beam search has none
         frame["canvas"] = [row.get("canvas") for row in files.read_jsonl(path)]
-    for name in columns:
-        if name in ("hypothesis", "length", "canvas"):
-            missing = frame[name].isna() & ((frame["steps"] > 0) | (name != "canvas"))
-            for _, row in frame[missing].head(1).iterrows():
-                raise InputError(f"{path}: {_system(row).label}", f"no {name} of sentence {row['id']!r}", REMEDY)
     return frame
 
 
-def _by_system(path: str, frame: pd.DataFrame) -> dict[System, pd.DataFrame]:
+def _by_system(frame: pd.DataFrame) -> dict[System, pd.DataFrame]:
     """The rows of each system, by the sentences' ids."""
-    parts = {}
-    for key, rows in frame.groupby([*System._fields], sort=False):
-        parts[System(*key)] = rows.drop(columns=[*System._fields]).set_index("id")
-        if parts[System(*key)].index.has_duplicates:
-            raise InputError(f"{path}: {System(*key).label}", "a sentence id comes twice", REMEDY)
-    return parts
+    keys = [*System._fields]
+    return {System(*key): rows.drop(columns=keys).set_index("id") for key, rows in frame.groupby(keys, sort=False)}
 
 
-def _system(row: Any) -> System:
-    return System(*(row[name] for name in System._fields))
-
-
-def _require_finite(path: str, rows: pd.DataFrame, name: str) -> None:
-    """Raise InputError for a score that is not a finite number; it names the first sentence that has one."""
-    numbers = rows[name] if pd.api.types.is_numeric_dtype(rows[name]) and rows[name].dtype != bool else None
-    wrong = rows.index if numbers is None else rows.index[~(numbers.abs() < float("inf"))]
-    if len(wrong):
-        row = rows.loc[wrong[0]]
-        place = f"{path}: {_system(row).label}, sentence {row['id']!r}"
-        raise InputError(place, f"{name} is {row[name]!r}, not a finite number", REMEDY)
-
-
-def _ordered(rows: pd.DataFrame, ids: pd.Index, place: Place, first: Place) -> pd.DataFrame:
-    """Rows in the order of ``ids``, those of ``first``; raises InputError unless they are of the same sentences."""
-    if rows.index.equals(ids):
-        return rows
-    if len(different := rows.index.symmetric_difference(ids)):
-        other = f"{first[0]}: {first[1].label}"
-        problem = f"not the sentences of {other}: {len(different)} ids are in one only, such as {min(different)!r}"
-        raise InputError(f"{place[0]}: {place[1].label}", problem, REMEDY)
-    return rows.loc[ids]
-
-
-def _cells_of_set(folder: str | Path, checked: Callable[[str], str]) -> dict[System, dict[str, Any]]:
+def _cells_of_set(folder: str) -> dict[System, dict[str, Any]]:
     """What the headers of a set say of each system, costs per sentence."""
-    headers = [Path(checked(f"{folder}/{Path(name).stem}.json")) for name in (TRANSLATIONS, SCORES)]
+    headers = [Path(folder, header_path(name)) for name in (TRANSLATIONS, SCORES)]
     translated, scored = map(entries, headers)
-    described = {}
+    described, record = {}, read_record(headers[0])
     for system, scores in scored.items():
-        if system not in translated:
-            raise InputError(headers[0], f"has nothing of {system.label}", REMEDY)
         facts = {name: value for name, value in translated[system].items() if name not in System._fields}
         for name, value in (facts.pop("signature", None) or {}).items():
             facts[name] = value if isinstance(value, str) else json.dumps(value)
         facts |= {name: facts[name] / facts["sentences"] for name in MEANS if name in facts}
+        facts["code"] = record.facts["code"] if record else None
         facts |= {f"signature.{name}": value for name, value in (scores.get("signatures") or {}).items()}
-        for name, value in scores.items():
-            if name in (*System._fields, "signatures", "digests"):
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                place = f"{headers[1]}: {system.label}"
-                raise InputError(place, f"{name} is {value!r}, not a finite number", REMEDY)
-            facts[name] = value
-        described[system] = facts
+        others = (*System._fields, "signatures", "digests")
+        described[system] = facts | {name: value for name, value in scores.items() if name not in others}
     return described
-
-
-def require_means(data: Loaded, metric: str) -> None:
-    """Raise InputError for a cell whose score in the main metric is not the mean of its sentences'."""
-    means = data.sentences.groupby(CELL, sort=False)[metric].mean().reindex(pd.MultiIndex.from_frame(data.cells[CELL]))
-    wrong = data.cells[~np.isclose(data.cells[metric].to_numpy(), means.to_numpy(), rtol=1e-9, atol=1e-9)]
-    for cell in wrong.head(1).itertuples():
-        mean, value = means.iloc[data.cells.index.get_loc(cell.Index)], getattr(cell, metric)
-        raise InputError(place_of(cell, SCORES), f"{metric} is {value}, but the mean of its rows is {mean}", REMEDY)
 
 
 # --- What other files say of sentences.
 
 
-def _with_further(
-    root: str | Path, sentences: pd.DataFrame, columns: Sequence[str], checked: Callable[[str], str]
-) -> pd.DataFrame:
+def _with_further(root: str | Path, sentences: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Sentences with the columns of their test sets, of token counts and of diagnostics, as far as asked for."""
     for source, keys in FURTHER.items():
         asked = [name for name in columns if SOURCES[name] == source]
@@ -309,16 +227,14 @@ def _with_further(
             continue
         parts = []
         for one in sentences[keys].drop_duplicates().itertuples(index=False):
-            path = checked(further_file(root, source, one))
+            path = further_file(root, source, one)
+            require_sound(Path(path), root, set())
             if source == "diagnostics":
                 rows = diagnosed(path, "sig", one.testset)
             else:
                 rows = files.read_jsonl(path, ("id", *asked))
             parts.append(pd.DataFrame(rows)[["id", *asked]].assign(**one._asdict()))
         sentences = sentences.merge(pd.concat(parts), how="left", on=[*keys, "id"], validate="many_to_one")
-        for _, row in sentences[sentences[asked[0]].isna()].head(1).iterrows():
-            place = f"{run_folder(root, row)}: {_system(row).label}"
-            raise InputError(place, f"sentence {row['id']!r} is not in the {source} of {row['testset']}", REMEDY)
     return sentences
 
 

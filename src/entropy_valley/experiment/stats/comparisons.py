@@ -28,15 +28,12 @@ def compare(sentences: pd.DataFrame, metric: str, how: Analysis) -> pd.DataFrame
     ``metric``, the fields of :class:`PairedTest` and ``bootstrap_seed``.
 
     Runs are tested one by one: the sentences of two seeds are the same sentences, never a larger sample.
-    Raises :class:`InputError` when a run lacks a method.
     """
     rows = []
     for run, scores in run_by_run(sentences, metric):
         # Seeds share their sentences: pooled, they would only look like a larger sample.
         for first, second in COMPARISONS:
             if second != OPTIONAL or second in scores:
-                # Without this, pandas would name a column and not the run.
-                _require(scores, run, first, second)
                 rows.append(_tested(run, scores[first], scores[second], metric, how))
     return pd.DataFrame(rows)
 
@@ -45,13 +42,12 @@ def compare_autoregressive(sentences: pd.DataFrame, metric: str, how: Analysis) 
     """EV against every autoregressive system (no steps) in every run that both have, one row each.
 
     Runs are paired by direction, test set and seed; a run without a partner is left out. Columns as :func:`compare`
-    gives them, and ``second_backbone``. Raises :class:`InputError` when nothing pairs up, or a run has no EV.
+    gives them, and ``second_backbone``. Raises :class:`InputError` when nothing pairs up.
     """
     # A system that writes from left to right has no step budget.
     beams = list(run_by_run(sentences[sentences["steps"] == 0], metric))
     rows = []
     for run, scores in run_by_run(sentences[sentences["steps"] > 0], metric):
-        _require(scores, run, "ev")
         for other, others in beams:
             if all(run[key] == other[key] for key in (*PLACE, "seed")):
                 # The sentences of both in one order: a paired test never looks at ids.
@@ -98,11 +94,3 @@ def closure_limits(method: pd.Series, ratio: pd.Series, oracle: pd.Series, how: 
     if closures.isna().mean() > LEVELS[0]:
         return dict.fromkeys(LIMITS, math.nan)
     return dict(zip(LIMITS, closures.quantile(list(LEVELS)), strict=True))
-
-
-def _require(scores: pd.DataFrame, run: Mapping[str, Any], *methods: str) -> None:
-    for method in methods:
-        if method not in scores:
-            place = "/".join(str(value) for value in run.values() if value != "")
-            remedy = f"Add {method} to the matrix's methods."
-            raise InputError(place, f"this run has no cell of method {method}", remedy)

@@ -36,13 +36,10 @@ def finished_seconds(benchmarks: Path) -> dict[str, float]:
     """Wall-clock seconds of each finished job by its name, such as ``train/en-zh.llada-8b.seed1``. An empty file is of
     a job that ends just now, or whose disk was full. Raises :class:`InputError` for a file that Snakemake has not
     written."""
-    written = (path for path in sorted(benchmarks.rglob("*.tsv")) if path.stat().st_size)
-    return {str(path.relative_to(benchmarks).with_suffix("")): float(_benchmark(path)["s"]) for path in written}
-
-
-def _benchmark(path: Path) -> dict[str, str]:
-    """The columns of a benchmark, which has one row and a number of seconds."""
-    with files.readable(path, "benchmark of a job", "Remove it."):
-        (row,) = csv.DictReader(files.read_lines(path), delimiter="\t")
-        float(row["s"])
-        return row
+    seconds = {}
+    for path in sorted(benchmarks.rglob("*.tsv")):
+        if path.stat().st_size:
+            with files.readable(path, "benchmark of a job", "Remove it."):
+                (row,) = csv.DictReader(files.read_lines(path), delimiter="\t")
+                seconds[str(path.relative_to(benchmarks).with_suffix(""))] = float(row["s"])
+    return seconds

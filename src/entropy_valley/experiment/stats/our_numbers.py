@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from entropy_valley.errors import InputError
 from entropy_valley.experiment.stats.paper_numbers import Published, deviation
 
 NONE = float("nan")
@@ -48,10 +47,7 @@ class OurTables:
     names: Mapping[str, str]
 
     def ours(self, number: Published) -> Ours | None:
-        """Our number; None where the config did not run it.
-
-        Raises :class:`InputError` where a table has other columns than expected, or several rows for a run.
-        """
+        """Our number; None where the config did not run it."""
         if number.table not in self.frames:
             return None
         values = self.values(number, number.where)
@@ -79,24 +75,15 @@ class OurTables:
         rows = self.frames[number.table]
         for condition in where.split(";"):
             key, _, allowed = condition.partition("=")
-            if key not in rows:
-                raise self._misfit(number, f"no column {key}")
             # A config may call the same thing by another name.
             values = {self.names.get(value, value) for value in allowed.split("|")}
             rows = rows[rows[key].isin(values)]
             # The best, or the number, of some systems is not that of all.
             if values - {*rows[key]}:
                 return pd.Series(dtype=float)
-        runs = rows[[key for key in ("backbone", "direction", "testset", "seed") if key in rows]]
-        # A condition that is too weak would take a mean over different things.
-        if not number.how and runs.duplicated().any() and not number.less:
-            raise self._misfit(number, f"several rows of a run with {where}")
         # Tables are read as texts, so that seeds and budgets compare with the conditions.
         numeric = rows.apply(pd.to_numeric, errors="coerce").rename(columns={self.names.get("comet", "comet"): "comet"})
-        try:
-            return pd.concat([numeric.eval(expression) for expression in number.column.split(", ")])
-        except NameError as error:
-            raise self._misfit(number, str(error)) from None
+        return pd.concat([numeric.eval(expression) for expression in number.column.split(", ")])
 
     def _deviation(self, number: Published, values: pd.Series) -> float:
         """The deviation over runs: in a table of its own place, in a column beside the mean, or that of the values."""
@@ -108,7 +95,3 @@ class OurTables:
         if column != number.column and column.rpartition(" ")[2] in self.frames[number.table]:
             return self.values(replace(number, column=column), number.where).mean()
         return values.std()
-
-    def _misfit(self, number: Published, problem: str) -> InputError:
-        place = f"its columns do not have {number.label} {number.metric}: {problem}"
-        return InputError(f"{number.table}.csv", place, "Make this table again.")

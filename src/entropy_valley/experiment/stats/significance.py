@@ -71,9 +71,8 @@ def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> P
 
     The bootstrap draws sentences with a generator of its own: two tests over equally many sentences see the same
     resamples, and a test does not depend on those before it.
-    Raises ValueError for scores that do not pair up or are not finite.
     """
-    differences = _differences(first, second)
+    differences = _rounded(np.asarray(first, dtype=float) - np.asarray(second, dtype=float))
     means = bootstrap_means(differences, how.resamples, how.seed, how.generator)
     low, high = np.quantile(means, LEVELS)
     # A mean of exactly 0 counts on both sides.
@@ -144,15 +143,6 @@ def cohens_d(differences: np.ndarray, deviation: Deviation = "sample") -> float:
     if len(differences) < 2 or np.ptp(differences) < ROUNDING:
         return 0.0 if len(differences) > 1 and not differences.any() else math.nan
     return float(differences.mean() / differences.std(ddof=deviation == "sample"))
-
-
-def _differences(first: ArrayLike, second: ArrayLike) -> np.ndarray:
-    scores, others = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    if scores.shape != others.shape or scores.ndim != 1 or not scores.size:
-        raise ValueError(f"paired scores need the same sentences, at least one: shapes {scores.shape}, {others.shape}")
-    if not (np.isfinite(scores).all() and np.isfinite(others).all()):
-        raise ValueError("a sentence score is not a finite number")
-    return _rounded(scores - others)
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:

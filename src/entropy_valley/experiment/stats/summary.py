@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from entropy_valley.errors import InputError
-from entropy_valley.experiment.frames import CELL, MATCHED, SETTING, Loaded, place_of
-from entropy_valley.results import REMEDY, TRANSLATIONS
+from entropy_valley.experiment.frames import CELL, MATCHED, SETTING, Loaded
 from entropy_valley.scoring.metrics import Metric
 
 # The methods over which a share is given, and the prefix of its columns. Fixed Ratio has no slot for the EOS, as in the
@@ -94,10 +92,7 @@ def summary(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
     """A row for each setting, method and metric: over its runs ``mean``, ``std`` (sample, NaN for one run), ``runs``,
     the mean ``delta_ratio``, and of the runs that have a gap to close ``gap_closure_mean``, ``…_std`` and ``…_runs``;
     with ``ratio_eos`` among the methods, the same over it, ``gap_closure_eos_…``.
-
-    Raises InputError when the methods of a setting do not have the same seeds.
     """
-    _require_same_seeds(data.cells)
     rows = closures(data, metrics)
     groups = together(rows, [*SETTING, "metric"]).groupby([*SETTING, "method", "metric"], sort=False)
     table = groups["value"].agg(mean="mean", std="std", runs="count")
@@ -115,22 +110,11 @@ def together(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     return rows.loc[rows.groupby([*keys], sort=False).ngroup().sort_values(kind="stable").index]
 
 
-def _require_same_seeds(cells: pd.DataFrame) -> None:
-    for setting, rows in cells.groupby(SETTING, sort=False):
-        there = {*zip(rows["method"], rows["seed"], strict=True)}
-        methods, seeds = rows["method"].unique(), rows["seed"].unique()
-        missing = [f"{name} of seed {seed}" for seed in seeds for name in methods if (name, seed) not in there]
-        if missing:
-            remedy = "Give every method of a table the same seeds."
-            raise InputError("/".join(map(str, setting)), f"no scores of {', '.join(missing)}", remedy)
-
-
 COSTS = ("calls", "slots", "passes", "within_steps", "length_mae")
 
 
 def costs(cells: pd.DataFrame) -> pd.DataFrame:
     """A row for each setting and method: the means over runs of COSTS, what a sentence takes."""
-    require_costs(cells, COSTS[:4])
     means = cells.reindex(columns=[*SETTING, "method", *COSTS])
     return means.groupby([*SETTING, "method"], sort=False, as_index=False).mean()
 
@@ -138,11 +122,3 @@ def costs(cells: pd.DataFrame) -> pd.DataFrame:
 def with_costs(data: Loaded, metrics: Sequence[Metric]) -> pd.DataFrame:
     """The summary of scores, each row with the costs of its system."""
     return summary(data, metrics).merge(costs(data.cells), "left", on=[*SETTING, "method"])
-
-
-def require_costs(cells: pd.DataFrame, names: Sequence[str]) -> None:
-    """Raise InputError for a cell that has not all of these costs."""
-    lacking = cells.reindex(columns=[*names]).isna()
-    for row in cells[lacking.any(axis=1)].head(1).itertuples():
-        missing = ", ".join(name for name in names if lacking.at[row.Index, name])
-        raise InputError(place_of(row, TRANSLATIONS), f"no {missing}", REMEDY)

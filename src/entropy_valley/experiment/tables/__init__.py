@@ -6,16 +6,16 @@ A new one is a function in a file of this folder and a line in :data:`REPORTS`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from entropy_valley import files, plugins, revisions
+from entropy_valley import files, revisions
 from entropy_valley.errors import question
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.checks import Problem, undefined
 from entropy_valley.experiment.config.matrix import study_cells
-from entropy_valley.experiment.stats.paper_numbers import TRANSCRIPTION
+from entropy_valley.experiment.stats import paper_numbers
 from entropy_valley.experiment.tables import (
     cases,
     cost,
@@ -89,28 +89,17 @@ REPORTS: dict[str, Kind] = {
 def spec(experiment: Experiment) -> str:
     """What tables, figures, pages and the document depend on beside the files that they read, as their rules' params.
 
-    It is coarse, and one for all of them: a digest of each section of the config, with the code of a user's own
-    classes, and all revisions. To make a table once too often takes a second.
+    It is coarse, and one for all of them: a digest of each section of the config, and all revisions. To make a table
+    once too often takes a second. An edit of a user's own class makes its sets again, and so the tables that read them.
     """
     # A digest for each section, so that Snakemake can say which one has changed.
-    config = _with_code(values_of(experiment))
-    sections = {name: files.digest(value)[:SHORT] for name, value in config.items()}
+    sections = {name: files.digest(value)[:SHORT] for name, value in values_of(experiment).items()}
     numbers = {name: value for name, value in vars(revisions).items() if name.isupper()}
     # Files beside the config that tables depend on.
-    read = {"paper": files.file_digest(TRANSCRIPTION)[:SHORT]}
+    read = {"paper": files.file_digest(paper_numbers.TRANSCRIPTION)[:SHORT]}
     if own := experiment.tables.matplotlibrc:
         read["matplotlibrc"] = files.file_digest(own)[:SHORT]
     return files.canonical({**sections, "revisions": files.digest(numbers)[:SHORT], **read})
-
-
-def _with_code(value: Any, key: str = "") -> Any:
-    """A value of the config with the digest of its code behind each name of a user's own class."""
-    if isinstance(value, dict):
-        return {name: _with_code(one, str(name)) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_with_code(one, key) for one in value]
-    # Names of our own classes stay as they are: revisions tell of changes of these.
-    return plugins.with_code(value) if key in ("method", "order", "metric") and isinstance(value, str) else value
 
 
 def layouts() -> list[str]:
@@ -123,24 +112,24 @@ def configured(experiment: Experiment) -> dict[str, Report]:
     reports: dict[str, Report] = {}
     for key, kind in REPORTS.items():
         folder, layout = key.split("/")
-        for name in _studies(experiment, layout) if kind.of_study else [layout]:
-            report = kind(experiment, key, name)
+        studies = [name for name in experiment.tables.studies if experiment.studies[name].layout == layout]
+        for name in studies if kind.of_study else [layout]:
+            report = Report(kind, experiment, key, name)
             # A config that lacks what a table shows has no such table.
             if report.wanted:
                 reports[f"{folder}/{_file(experiment, kind, name)}"] = report
     # The comparison with the paper reads the other tables.
     if comparison := reports.get("tables/paper_comparison"):
-        for path, one in reports.items():
-            if (one.kind.comparable or one.kind.ready)(one.names):
-                comparison.names.made.append(path)
+        for name in paper_numbers.tables():
+            one = reports.get(f"tables/{name}")
+            if one and (one.kind.comparable or one.kind.ready)(one.names):
+                comparison.names.made.append(name)
     return reports
 
 
-def make(experiment: Experiment, outputs: Sequence[str], inputs: Iterable[str]) -> None:
-    """Make a table or figure, the page of a test set's sentences, the live page, or the document of all.
-
-    ``outputs`` are its files, in the folder of results that has the ``inputs``.
-    """
+def make(experiment: Experiment, outputs: Sequence[str]) -> None:
+    """Make a table or figure, the page of a test set's sentences, the live page, or the document of all: its files, in
+    the folder of the results that it is made of."""
     out = Path(outputs[0])
     # The names of tables and figures are those of the registry, so the others come first.
     if out.name == live.NAME:
@@ -149,10 +138,10 @@ def make(experiment: Experiment, outputs: Sequence[str], inputs: Iterable[str]) 
         document.write(experiment, configured(experiment), out)
     elif out.parent.name == "pages":
         direction, testset = out.stem.split(".", 1)
-        pages.write(experiment, (direction, testset), outputs[0], inputs)
+        pages.write(experiment, (direction, testset), outputs[0])
     else:
         report = configured(experiment)[f"{out.parent.name}/{out.name.partition('.')[0]}"]
-        report.write(outputs[: len(report.endings)], inputs)
+        report.write(outputs[: len(report.endings)])
 
 
 def known() -> dict[str, Any]:
@@ -180,10 +169,6 @@ def problems(experiment: Experiment) -> list[Problem]:
     return listed
 
 
-def _studies(experiment: Experiment, layout: str) -> list[str]:
-    return [name for name in experiment.tables.studies if experiment.studies[name].layout == layout]
-
-
 def _file(experiment: Experiment, kind: Kind, name: str) -> str:
     """A report's file: a study's figure may have another name than its table."""
     named = experiment.studies[name].figure if kind.of_study and kind.rule == "figure" else None
@@ -199,7 +184,7 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         if not (kind.of_study and layout == study.layout):
             continue
         # Two reports of one folder may not write the same file.
-        report, file = kind(experiment, key, name), _file(experiment, kind, name)
+        report, file = Report(kind, experiment, key, name), _file(experiment, kind, name)
         other = REPORTS.get(f"{folder}/{file}")
         taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}
         if report.wanted and (file in taken or (other and not other.of_study)):

@@ -1,17 +1,11 @@
-"""``report.tex``: a title page, then every table and figure of a config with its caption, in the paper's order; and its
-PDF."""
+"""``report.tex``: a title page, then every table and figure of a config with its caption, in the paper's order."""
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from entropy_valley import files
-from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.tables import formats, render
 from entropy_valley.experiment.tables.formats import Names
@@ -19,7 +13,6 @@ from entropy_valley.experiment.tables.report import Report
 
 NAME = "report"
 PACKAGES = ("graphicx", "caption", "hyperref")
-REMEDY = "Install what is missing (Debian: apt install texlive-latex-extra latex-cjk-chinese), or compile {} elsewhere."
 
 
 def about(experiment: Experiment) -> dict[str, str]:
@@ -73,21 +66,3 @@ def write(experiment: Experiment, configured: Mapping[str, Report], out: Path) -
         packages=dict.fromkeys(packages), facts=about(experiment), parts=parts, titled=render.title
     )
     files.write_text(out, text)
-
-
-def typeset(source: Path, out: Path) -> None:
-    """Compile ``source``, a file by :func:`write`, where it lies; InputError says what is missing or wrong."""
-    if not shutil.which("pdflatex"):
-        raise InputError(out, "needs pdflatex of LaTeX", REMEDY.format(source))
-    with tempfile.TemporaryDirectory() as work:
-        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={work}", source.name]
-        # It runs in the folder of results, whose files the source names, and writes elsewhere.
-        for _ in range(2):  # the second one knows the pages of the contents
-            done = subprocess.run(command, cwd=source.parent, capture_output=True, text=True, errors="replace")
-        if done.returncode:
-            errors = "\n".join(re.findall(r"^!.*(?:\n.*){0,4}", done.stdout, re.M)) or done.stdout[-500:]
-            # Most often a package or a font lacks.
-            remedy = REMEDY.format(source) if "not found" in errors else "Correct what it names, or compile it by hand."
-            raise InputError(source, f"pdflatex cannot set it:\n{errors}", remedy)
-        with files.atomic(out) as new:
-            shutil.copyfile(Path(work, source.stem + ".pdf"), new)

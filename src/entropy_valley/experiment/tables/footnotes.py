@@ -11,9 +11,9 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.decoding.canvas import PART, footnote
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.config.matrix import DEV, Cell, Run
+from entropy_valley.experiment.config.matrix import DEV, Cell
 from entropy_valley.experiment.config.methods import declares
-from entropy_valley.experiment.frames import PLACE, Loaded
+from entropy_valley.experiment.frames import PLACE, RUN, Loaded, run_folder
 from entropy_valley.experiment.stats import summary
 from entropy_valley.experiment.tables import formats
 from entropy_valley.experiment.tables.formats import Names
@@ -136,16 +136,15 @@ ODD = {
 IN_TRAINING = {"source": "source", "target": "reference", "pair": "pair"}
 
 
-def provenance(
-    names: Names, data: Loaded, overlapped: Mapping[Cell, Mapping[str, Any]], codes: Counter[str]
-) -> list[str]:
-    """The lines about pre-trainings, training and code: ``overlapped`` has the counts of :func:`overlap_file`,
-    ``codes`` how many sets each version of the code has translated."""
+def provenance(names: Names, data: Loaded, overlapped: Mapping[Cell, Mapping[str, Any]]) -> list[str]:
+    """The lines about pre-trainings, training and code: ``overlapped`` has the counts of :func:`overlap_file`."""
     # The first of these stand open below the table, so what all readers need comes first.
     lines = [*pretrainings(names, data.cells), *overlaps(names, overlapped), *copied(names, data.cells), *fitted(names)]
     for decoder in data.cells["decoder"].unique():
         if PART in decoder:
             lines += filter(None, [footnote(decoder)])
+    # How many sets each version of the code has translated.
+    codes = Counter(data.cells.drop_duplicates([*RUN, "set"])["code"])
     if len(codes) > 1:
         counts = ", ".join(f"{code[:8]} ({count})" for code, count in codes.most_common())
         lines.append(f"The sets were translated by {len(codes)} versions of the code: {counts}.")
@@ -188,8 +187,7 @@ def _unlike(cells: pd.DataFrame, scope: list[str], column: str) -> Iterator[tupl
 
 
 def _named(cell: pd.Series) -> str:
-    run = Run(cell["direction"], cell["backbone"], cell["seed"], cell["pool"])
-    return f"{run.direction}/{run.backbone}/{run.name}/{cell['testset']}/{system_of(cell).name}"
+    return f"{run_folder('', cell)[1:]}/{cell['testset']}/{system_of(cell).name}"
 
 
 def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:

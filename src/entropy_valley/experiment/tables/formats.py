@@ -39,9 +39,9 @@ class Names:
 
     def __init__(self, experiment: Experiment, cells: Sequence[Cell] = (), name: str = "") -> None:
         self.experiment, self.cells, self.name = experiment, cells, name
-        self.made: list[str] = []  # of the comparison with the paper: the config's tables whose numbers it may have
+        self.made: list[str] = []  # of the comparison with the paper: the config's tables that have some of its numbers
         self.statistics = experiment.analysis  # how two systems are tested
-        self.metrics = _metrics(experiment)  # all that its cells were scored by
+        self.metrics = metrics_of(experiment.scoring)  # all that its cells were scored by
         # The main metric, in which systems are compared sentence by sentence: that of a COMET, so higher is better.
         self.metric = self.metrics[0]
         places = {(cell.direction, cell.testset) for cell in cells}
@@ -120,11 +120,6 @@ class Names:
             if key != "seed":  # which makes no other kind of order
                 texts.append(f"{key} = {value}")
         return ", ".join(texts)
-
-
-@functools.cache
-def _metrics(experiment: Experiment) -> tuple[Metric, ...]:
-    return metrics_of(experiment.scoring)
 
 
 def direction(name: str) -> str:

@@ -24,7 +24,7 @@ from entropy_valley.experiment.tables import formats, style
 from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.orders import FIXED, RUNS, order_numbers
 from entropy_valley.experiment.tables.report import Data, Figure, Names, figure
-from entropy_valley.experiment.tables.scores import Rows, main_cells, places_of
+from entropy_valley.experiment.tables.scores import by_keys, main_cells, places_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,7 +136,7 @@ def _draw_references(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     # A config may name more backbones than there are colours.
     looks = itertools.cycle(zip(style.BACKBONE_COLOURS, style.BACKBONE_MARKERS, strict=True))
     for (backbone, rows), look in zip(beams.groupby("backbone", sort=False), looks, strict=False):
-        of_place = Rows(rows, *PLACE, "method")
+        of_place = by_keys(rows, *PLACE, "method")
         method = rows["method"].iloc[0]
         series.append(Series(names.backbone(backbone), *look, [of_place[*place, method] for place in places]))
     _points(axes, series)
@@ -181,7 +181,7 @@ def _draw_orders(sweep: Names, numbers: pd.DataFrame, axes: Axes) -> None:
 
 def _lengths(names: Names, numbers: pd.DataFrame) -> list[Series]:
     """Ratio, EV and Oracle in each place."""
-    of_place, places = Rows(numbers, *PLACE, "method"), places_of(numbers)
+    of_place, places = by_keys(numbers, *PLACE, "method"), places_of(numbers)
     return [
         Series(names.method(name).short, *LOOKS[name], [of_place[*place, name] for place in places]) for name in RISING
     ]

@@ -14,7 +14,6 @@ from entropy_valley.data.categories import CATEGORIES, categories_of, refused
 from entropy_valley.experiment.config.methods import source_guided
 from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test, spearman
-from entropy_valley.experiment.stats.summary import require_costs
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.report import Bold, Data, Names, Row, Shown, aligned, table
 
@@ -62,7 +61,6 @@ def order_numbers(names: Names, data: Data) -> pd.DataFrame:
     the main order, each also over the first of these spans, as ``oracle_ratio_over_span``. NaN where that is 0, or no
     order is guided by the source.
     """
-    require_costs(data.cells, COSTS)
     main, rows = names.experiment.tables.order, []
     for key, cells, scores in scores_of_runs(names, data):
         for cell in cells.itertuples():

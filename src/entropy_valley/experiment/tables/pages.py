@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +61,9 @@ def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
     return shown[place]
 
 
-def write(experiment: Experiment, place: PagePlace, out: str, declared: Iterable[str]) -> None:
-    """Write the page of a test set's sentences; ``declared`` as of :class:`Results`."""
-    write_sentences(out, Results(experiment, Path(out).parents[1], declared), _shown(experiment, place))
+def write(experiment: Experiment, place: PagePlace, out: str) -> None:
+    """Write the page of a test set's sentences, of the results in the same folder."""
+    write_sentences(out, Results(experiment, Path(out).parents[1]), _shown(experiment, place))
 
 
 def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -> None:

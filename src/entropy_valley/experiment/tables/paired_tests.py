@@ -17,7 +17,7 @@ from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.report import ZEROS, Bold, Data, Names, Row, Shown, aligned, table
-from entropy_valley.experiment.tables.scores import Rows, main_cells, places_of
+from entropy_valley.experiment.tables.scores import by_keys, main_cells, places_of
 
 # --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
 
@@ -154,7 +154,7 @@ def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Ite
     """A section per backbone, a row for each system, the best that could be deployed bold in each place."""
     # Further length methods of the main table have their own studies.
     shown = means[means["method"].isin(RISING) | (means["steps"] == 0)]
-    of_place = Rows(shown, "backbone", *PLACE, "method")
+    of_place = by_keys(shown, "backbone", *PLACE, "method")
     # What sees the reference cannot be deployed.
     best = shown[~shown["method"].isin(names.informed)].groupby(PLACE)["mean"].max()
     for backbone, rows in shown.groupby("backbone", sort=False):

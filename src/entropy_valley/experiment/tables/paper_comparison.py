@@ -6,7 +6,6 @@ import contextlib
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from entropy_valley import files
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.methods import grid
 from entropy_valley.experiment.stats.our_numbers import CONFIG, NONE, Ours, OurTables
-from entropy_valley.experiment.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means, numbers, tables
+from entropy_valley.experiment.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means, numbers
 from entropy_valley.experiment.tables import formats, render
 from entropy_valley.experiment.tables.report import Bold, Data, Names, Row, Shown, aligned, table
 from entropy_valley.settings import values_of
@@ -29,17 +28,11 @@ WORDS = {
 DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
 
 
-def compared_tables(names: Names) -> list[str]:
-    """The files of the config's tables that have some of the paper's numbers."""
-    root = names.experiment.results
-    return [f"{root}/tables/{name}.csv" for name in tables() if f"tables/{name}" in names.made]
-
-
 @table(
     "Each number that the paper prints, beside the number of this config: the difference, and whether it is within "
     "the spread over runs. Where models, data or metrics are others, the signs and orders of its claims.",
     lambda experiment: [],
-    files=compared_tables,
+    files=lambda names: [f"{names.experiment.results}/tables/{name}.csv" for name in names.made],
     scored=False,
     wanted=lambda names: bool(names.experiment.paper_comparison.compare and names.experiment.scoring.comet),
     rule="comparison",
@@ -69,9 +62,8 @@ def our_tables(names: Names, data: Data) -> OurTables:
     """The rows of each table that has some of the paper's numbers, as texts."""
     experiment, matrix = names.experiment, names.experiment.matrix
     frames = {}
-    for path in compared_tables(names):
-        file = f"{data.files.root}/tables/{Path(path).name}"
-        frames[Path(path).stem] = data.files.csv(file, dtype=str, keep_default_na=False)
+    for name in names.made:
+        frames[name] = data.files.csv(f"{data.files.root}/tables/{name}.csv", dtype=str, keep_default_na=False)
     ours = {**experiment.paper_comparison.names, "comet": names.metric.name, "T": str(experiment.tables.steps)}
     # The paper calls its runs by letters.
     seeds = matrix.seeds_of.get(experiment.tables.backbone, matrix.seeds)

@@ -15,7 +15,7 @@ import pandas as pd
 from entropy_valley.experiment.config.methods import base_method
 from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
-from entropy_valley.experiment.stats.summary import BASELINES, by_method, closure, require_costs
+from entropy_valley.experiment.stats.summary import BASELINES, by_method, closure
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
 from entropy_valley.experiment.tables.report import Data, Names, Row, Shown, aligned, needs_methods, one_setting, table
@@ -50,7 +50,6 @@ def numbers(names: Names, data: Data, best_of: Sequence[str] = ()) -> pd.DataFra
     runs whose mean score is above that of the study's ``against``; ``above`` and ``below``, the shares of sentences
     that score above and below the reference's length. ``hindsight`` is the best score of the methods ``best_of``.
     """
-    require_costs(data.cells, ["calls", "passes"])
     scores = by_method(data.sentences, names.metric.name, RUNS)
     if best_of:
         scores[HINDSIGHT] = scores[[*best_of]].max(axis=1)

@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import io
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,13 +25,10 @@ from entropy_valley.experiment.config.methods import declares, origins
 from entropy_valley.experiment.frames import (
     CELL,
     FURTHER,
-    RUN,
     SOURCES,
     diagnosed,
     further_file,
     read_sets,
-    require_means,
-    run_folder,
 )
 from entropy_valley.experiment.tables import footnotes, render, style
 from entropy_valley.experiment.tables.formats import Names
@@ -46,9 +42,7 @@ from entropy_valley.results import (
     Difference,
     System,
     changed_params,
-    header_path,
     moved,
-    read_record,
     require_sound,
     system_of,
 )
@@ -57,30 +51,23 @@ from entropy_valley.scoring.metrics import Metric
 # All that the file of a table needs.
 __all__ = ["Bold", "Column", "Data", "Figure", "Names", "Row", "Shown", "aligned", "figure", "table"]
 
-HEADER = header_path(TRANSLATIONS).name
-
 # --- The results of a config's jobs.
 
 
 class Results:
     """What the jobs of a config have left in the folder of results ``root``, for those who make tables of it.
 
-    ``declared`` are the files that the reading job has named as its inputs. Any other one is an :class:`InputError`:
-    Snakemake would not make the table again after it has changed. None: there is no job, and all may be read.
-    So is a missing file, one that says nothing of a cell, a row that lacks what is asked for, and a result that was
-    edited, copied, or made from others than those that are there, see :func:`.results.require_sound`.
+    A table reads what its job declares, :meth:`Report.inputs`, and nothing else: Snakemake would not make it again
+    after another file has changed.
     """
 
-    def __init__(self, experiment: Experiment, root: str | Path, declared: Iterable[str] | None = None) -> None:
+    def __init__(self, experiment: Experiment, root: str | Path) -> None:
         self.experiment, self.root = experiment, str(root)
-        self.declared = None if declared is None else {*declared}
         self._sound: set[Path] = set()
 
     def file(self, path: str) -> str:
-        """A path that may be read."""
-        if self.declared is not None and path not in self.declared:
-            remedy = "Add it to the `inputs` of the table or figure."
-            raise InputError(path, "is read, but it is not one of the files that the job declares", remedy)
+        """A path that may be read. InputError for a result that was edited, copied, or made from others than those that
+        are there, see :func:`.results.require_sound`."""
         require_sound(Path(path), self.root, self._sound)
         return path
 
@@ -124,7 +111,7 @@ def data_of(results: Results, cells: Sequence[Cell], columns: Sequence[str]) -> 
     """The results of cells, in their order; ``columns`` are those of sentences beside their scores. Raises InputError
     where they are not those of the config."""
     folders = systems_of(results.experiment, cells, results.root)
-    frames = read_sets(results.root, folders, columns, results.file)
+    frames = read_sets(results.root, folders, columns)
     require_of_config(results, cells)
     return Data(*frames, results).of(cells)
 
@@ -273,9 +260,6 @@ class Kind:
         """Whether each study of its layout has one."""
         return self.cells is None
 
-    def __call__(self, experiment: Experiment, key: str = "", name: str = "") -> Report:
-        return Report(self, experiment, key, name)
-
 
 def table(caption: Caption, cells: Cells | None = None, **more: Any) -> Callable[[Make], Kind]:
     """Makes a function ``(names, data) -> Shown`` a table; ``more`` are fields of :class:`Kind`."""
@@ -342,29 +326,21 @@ class Report:
         if not (kind.scored and self.cells):
             return kind.make(names, Data(pd.DataFrame(), pd.DataFrame(), results))
         data = data_of(results, self.cells, kind.columns)
-        if self.experiment.scoring.comet:  # chrF of a corpus is not the mean of its sentences'
-            require_means(data, names.metric.name)
         if not kind.signed:
             return kind.make(names, data)
         # First: only comparable numbers may be subtracted.
         footnotes.require_same_signatures(names, data.cells)
         overlaps = {cell: results.json(footnotes.overlap_file(cell)) for cell in footnotes.overlapping(names)}
-        sets = data.cells[[*RUN, "set"]].drop_duplicates().itertuples()
-        headers = [read_record(Path(run_folder(results.root, one), one.set, HEADER)) for one in sets]
-        codes = Counter(header.facts["code"] for header in headers if header)
         count = kind.sentences(names) if kind.sentences else footnotes.sentences(names, data)
         shown = kind.make(names, data)
-        notes = [*shown.notes, count, *footnotes.provenance(names, data, overlaps, codes)]
+        notes = [*shown.notes, count, *footnotes.provenance(names, data, overlaps)]
         signatures = [*shown.signatures, *footnotes.signatures(names, data.cells)]
         return dataclasses.replace(shown, notes=notes, signatures=signatures)
 
-    def write(self, outputs: Sequence[str], inputs: Iterable[str] | None = None) -> None:
-        """Make it and write its files, one for each of its endings.
-
-        ``inputs`` are the files that its job declares, see :class:`Results`; they are in the same folder of results.
-        """
+    def write(self, outputs: Sequence[str]) -> None:
+        """Make it and write its files, one for each of its endings, of the results in the same folder."""
         paths = dict(zip(self.endings, map(Path, outputs), strict=True))
-        shown = self.shown(Results(self.experiment, paths["csv"].parents[1], inputs))
+        shown = self.shown(Results(self.experiment, paths["csv"].parents[1]))
         with files.atomic_together(paths) as new:
             if isinstance(shown, Figure):
                 render.write_csv(new["csv"], shown.numbers)

@@ -6,12 +6,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment, matrix
 from entropy_valley.experiment.config.matrix import Cell, table_cells
 from entropy_valley.experiment.config.paths import checkpoint_of
@@ -44,15 +43,9 @@ if TYPE_CHECKING:
 # --- What these tables share: a summary (stats/summary.py), looked up row by row, and the texts of a row.
 
 
-class Rows(dict[Any, Any]):
-    """The rows of a frame by some of its columns, the last of which is the method."""
-
-    def __init__(self, frame: pd.DataFrame, *keys: str) -> None:
-        super().__init__((tuple(getattr(row, key) for key in keys), row) for row in frame.itertuples(index=False))
-
-    def __missing__(self, key: Sequence[Any]) -> Any:
-        place = "/".join(map(str, key[:-1]))
-        raise InputError(place, f"no scores of method {key[-1]}", f"Add {key[-1]} to the matrix's methods.")
+def by_keys(frame: pd.DataFrame, *keys: str) -> dict[tuple[Any, ...], Any]:
+    """The rows of a frame by some of its columns."""
+    return {tuple(getattr(row, key) for key in keys): row for row in frame.itertuples(index=False)}
 
 
 def places_of(numbers: pd.DataFrame) -> list[Any]:
@@ -206,7 +199,7 @@ def backbones_beside(names: Names, data: Data) -> Shown:
     shown = ranked(names, numbers[numbers["metric"] == metric.name])
     rows = []
     for (backbone, *place), of_place in shown.groupby(["backbone", *PLACE], sort=False):
-        of_method = Rows(of_place, *PLACE, "method")
+        of_method = by_keys(of_place, *PLACE, "method")
         texts = [names.backbone(backbone), names.place(*place)]
         texts += [score(of_method[*place, name], metric) for name in methods]
         ev = of_method[*place, "ev"]
@@ -279,11 +272,7 @@ def budget_problems(names: Names) -> Iterator[str]:
     yield from one_backbone(names)
     if len(orders := {cell.order for cell in names.cells}) > 1:
         yield f"the layout budgets is of one reveal order, not of {', '.join(sorted(orders))}"
-    # A gap at each T needs all three systems there.
-    systems = {(cell.run, cell.steps, cell.method) for cell in names.cells}
-    for name in matrix.COMPARED:
-        if any((cell.run, cell.steps, name) not in systems for cell in names.cells):
-            yield f"the layout budgets needs the method {name} at every T; add it"
+    yield from needs_methods(names, *matrix.COMPARED)
 
 
 @table(PARETO, problems=budget_problems)
@@ -375,7 +364,7 @@ def readings(names: Names, data: Data) -> Shown:
     columns += aligned("c", *closure_titles(numbers)) + aligned("r", "Changed")
     rows = []
     for (*place, backbone), of_row in numbers.assign(best=False).groupby([*PLACE, "backbone"], sort=False):
-        of_method = Rows(of_row, "metric", "method")
+        of_method = by_keys(of_row, "metric", "method")
         texts = [names.backbone(backbone), *(score(of_method[metric.name, name], metric) for name in methods)]
         texts += [score(of_method[other.name, against], other) for other in names.shown_metrics[1:]]
         own = of_method[metric.name, against]
@@ -440,7 +429,7 @@ def reproduction(names: Names, data: Data) -> Shown:
         columns += aligned("c", *titles, over=metric.label)
     rows = []
     for place, of_place in ranked(names, numbers).groupby(PLACE, sort=False):
-        of_method = Rows(of_place, "metric", "method")
+        of_method = by_keys(of_place, "metric", "method")
         for method in of_place["method"].unique():
             own = [of_method[metric.name, method] for metric in names.shown_metrics]
             texts = [names.place(*place), names.method_in(method, place[0])]

@@ -47,7 +47,25 @@ class Figure:
     height: float = 2.7
 
     def draw(self, own: str | None = None) -> figure.Figure:
-        return draw(*self.panels, width=self.width, height=self.height, own=own)
+        """Rows of panels, lettered A, B, … when there are several; ``own`` is a user's matplotlibrc.
+
+        A row has as many panels as fit on a page. So the figure is printed as large as it is drawn, and its letters
+        keep their size.
+        """
+        from matplotlib import figure
+
+        columns = max(1, min(len(self.panels), int(PAGE / self.width + 1e-9)))
+        rows = math.ceil(len(self.panels) / columns)
+        with look(own):
+            drawn = figure.Figure(figsize=(self.width * columns, self.height * rows))
+            grid = list(drawn.subplots(rows, columns, squeeze=False).flat)
+            for axes in grid[len(self.panels) :]:
+                axes.remove()
+            for letter, axes, panel in zip("ABCDEFGH", grid, self.panels, strict=False):
+                panel(axes)
+                if len(self.panels) > 1:
+                    axes.set_title(letter, loc="left", x=LETTER, pad=9, fontweight="bold")
+            return drawn
 
 
 def look(own: str | None = None) -> AbstractContextManager[None]:
@@ -68,29 +86,6 @@ def faint(colour: str) -> tuple[float, float, float]:
 
     red, green, blue = (1 - 0.35 * (1 - share) for share in colors.to_rgb(colour))
     return red, green, blue
-
-
-def draw(*panels: Panel, width: float = COLUMN, height: float = 2.7, own: str | None = None) -> figure.Figure:
-    """Rows of panels, each drawn by a function of its axes and lettered A, B, … when there are several.
-
-    ``width`` and ``height`` are one panel's, in inches; a row has as many as fit on a page. So the figure is printed as
-    large as it is drawn, and its letters keep their size.
-    """
-
-    from matplotlib import figure
-
-    columns = max(1, min(len(panels), int(PAGE / width + 1e-9)))
-    rows = math.ceil(len(panels) / columns)
-    with look(own):
-        drawn = figure.Figure(figsize=(width * columns, height * rows))
-        grid = list(drawn.subplots(rows, columns, squeeze=False).flat)
-        for axes in grid[len(panels) :]:
-            axes.remove()
-        for letter, axes, panel in zip("ABCDEFGH", grid, panels, strict=False):
-            panel(axes)
-            if len(panels) > 1:
-                axes.set_title(letter, loc="left", x=LETTER, pad=9, fontweight="bold")
-        return drawn
 
 
 def legend_above(axes: Axes) -> None:

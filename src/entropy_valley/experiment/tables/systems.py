@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from entropy_valley import files
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.methods import base_method, grid, is_ratio_without_slot, reassigned_methods
 from entropy_valley.experiment.config.schema import metrics_of
 from entropy_valley.experiment.frames import PLACE, SYSTEM
 from entropy_valley.experiment.stats.comparisons import LIMITS, closure_limits
 from entropy_valley.experiment.stats.significance import paired_test
-from entropy_valley.experiment.stats.summary import BASELINES, closure, may_be_chance, require_costs, with_costs
+from entropy_valley.experiment.stats.summary import BASELINES, closure, may_be_chance, with_costs
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
 from entropy_valley.experiment.tables.report import (
     ZEROS,
     Bold,
@@ -103,7 +105,6 @@ def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: 
     """The rows of single runs."""
     columns, first = names.study.columns, names.cells[0].backbone
     costs = ["calls", "slots", "passes", "within_steps", *["run_tokens"] * ("tokens" in columns)]
-    require_costs(data.cells, costs)
     texts = by_cell(data.sentences, "hypothesis") if "changed" in columns else {}
     cells = data.cells.set_index([*TRAINED, *SYSTEM])
     whole, calls = cells[names.metric.name], cells["calls"]
@@ -208,13 +209,12 @@ class SystemRow(NamedTuple):
 
 
 class StudyColumn(NamedTuple):
-    """A column that a study may ask for: its title, the text in a row or the decimals of a mean with its deviation, and
-    how it is read."""
+    """A column that a study may ask for; ``decimals`` are those of a mean, ``note`` says how it is read."""
 
     title: str
-    text: Callable[[SystemRow, str], str] | int
+    decimals: str | int
+    align: str
     note: str = ""
-    align: str = "r"
 
 
 def lead_text(row: SystemRow, _: str) -> str:
@@ -283,72 +283,27 @@ def cap_text(row: SystemRow, column: str) -> str:
     return f"{'≤ ' * (probes > 0)}{steps + probes}"
 
 
-COLUMNS = {
-    "order": StudyColumn("Order", lambda row, _: row.mean.order, align="c"),
-    "steps": StudyColumn("T", lambda row, _: str(row.mean.steps)),
-    "probe_cap": StudyColumn("Probe cap", cap_text),
-    "forward_cap": StudyColumn(
-        "Fwd cap",
-        cap_text,
-        "Caps: probes, and forward passes with them, at most; two ratios of a short source share a probe.",
-    ),
-    "candidates": StudyColumn("K", lambda row, _: str(len(ratios_of(row)) or formats.NONE)),
-    "ratios": StudyColumn("Ratios", ratios_text, align="c"),
-    "mae": StudyColumn("MAE", 2, "MAE: mean |canvas length − reference canvas|, in slots."),
-    "closure": StudyColumn(
-        CLOSURE_TITLES["ratio"],
-        closure_text,
-        "Gap closure: (method − Ratio) / (Oracle − Ratio) in {metric}, run by run, n/a if that lead may be chance.",
-    ),
-    "closure_interval": StudyColumn(
-        "Its 95 % CI",
-        limits_text,
-        "Its 95 % CI: percentile bootstrap over sentences, of the closure by mean scores over runs.",
-        align="c",
-    ),
-    "closure_eos": StudyColumn(
-        CLOSURE_TITLES["ratio_eos"],
-        closure_text,
-        "Closure over Ratio + EOS: the same over the fixed ratio with an EOS slot; –: of ratios without.",
-    ),
-    BEST: StudyColumn(
-        "Closure over best ratio",
-        closure_text,
-        "Closure over best ratio: the same over the fixed ratio (without that slot) with the best of these scores.",
-    ),
-    "lead": StudyColumn(
-        "{against} − system [95 % CI], p",
-        lead_text,
-        "Leads: sentence by sentence, percentile bootstrap in a run, two-sided p; above, below: whole intervals. "
-        "Neither is corrected for the number of systems.",
-        align="c",
-    ),
-    "difference": StudyColumn(
-        "Difference [95 % CI], p",
-        difference_text,
-        "Difference: from the first backbone by the same method and seeds; tested as leads, by means of runs.",
-        align="c",
-    ),
-    "cost": StudyColumn("Cost", cost_text, "Cost: calls over Fixed Ratio's."),
-    "calls": StudyColumn("Calls", 2, "Calls: forward passes per sentence, as the paper counts them."),
-    "slots": StudyColumn("Slots", 2, "Slots: canvas slots in these calls, per sentence."),
-    "passes": StudyColumn("Passes", 2, "Passes: those really needed, per sentence."),
-    "tokens": StudyColumn("Tokens", 1, "Tokens: rows of prompt and canvas in these passes, per sentence."),
-    "changed": StudyColumn(
-        "Changed",
-        share_text,
-        "Changed: sentences whose text is not that of the first backbone by the same method and seed.",
-    ),
-    "untouched": StudyColumn(
-        "Untouched",
-        share_text,
-        "Untouched: sentences whose canvas is no longer than T, which a larger T cannot change.",
-    ),
-    "latency": StudyColumn(
-        "Latency (s)", 4, "Latency: measured seconds per sentence, one at a time; the method alone, without the store."
-    ),
-    "latency_batched": StudyColumn("Batched (s)", 4, "Batched: the same with many sentences together."),
+TEXTS: dict[str, Callable[[SystemRow, str], str]] = {
+    "order": lambda row, _: row.mean.order,
+    "steps": lambda row, _: str(row.mean.steps),
+    "probe_cap": cap_text,
+    "forward_cap": cap_text,
+    "candidates": lambda row, _: str(len(ratios_of(row)) or formats.NONE),
+    "ratios": ratios_text,
+    "closure": closure_text,
+    "closure_interval": limits_text,
+    "closure_eos": closure_text,
+    BEST: closure_text,
+    "lead": lead_text,
+    "difference": difference_text,
+    "cost": cost_text,
+    "changed": share_text,
+    "untouched": share_text,
 }
+"""The text of a row in a column; in any other it is a mean with its deviation."""
+
+_LISTED = csv.DictReader(files.read_lines(Path(__file__).with_name("study_columns.csv")))
+COLUMNS = {row.pop("column"): StudyColumn(**row) for row in _LISTED}
 """What a study may ask for beside metrics. ``{against}`` is the system whose lead is tested."""
 
 
@@ -419,7 +374,7 @@ def systems_table(names: Names, data: Data) -> Shown:
     for name in names.study.columns:
         # A study calls the main metric `comet`, whatever its key.
         if metric := by_column.get(name):
-            columns[metric.name] = StudyColumn(metric.label, metric.decimals, align="c" if name == MAIN else "r")
+            columns[metric.name] = StudyColumn(metric.label, metric.decimals, "c" if name == MAIN else "r")
         else:
             columns[name] = COLUMNS[name]
     rival = names.method(against[0]).short
@@ -434,10 +389,10 @@ def systems_table(names: Names, data: Data) -> Shown:
             row = SystemRow(names, against, mean, std, rows_of.iloc[:-2])
             texts = [system_label(row)]
             for name, column in columns.items():
-                if isinstance(column.text, int):
-                    text = formats.mean_std(row.mean[name], row.std[name], column.text)
+                if name in TEXTS:
+                    text = TEXTS[name](row, name)
                 else:
-                    text = column.text(row, name)
+                    text = formats.mean_std(row.mean[name], row.std[name], int(column.decimals))
                 is_best = row.mean.method not in names.informed and row.mean.get(name) == best.get(name, math.nan)
                 texts.append(Bold(text) if is_best else text)
             rows.append(Row(texts, heading(row), shaded=system_of(row.mean) == against))

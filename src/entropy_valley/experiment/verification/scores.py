@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.verification.folder import Cell, Folder, Report, Unchecked, testset_file
@@ -11,14 +12,13 @@ from entropy_valley.experiment.verification.sets import NO_TESTSET, check_ids
 from entropy_valley.results import SCORES, TRANSLATIONS, System
 from entropy_valley.scoring import from_params, metrics
 from entropy_valley.scoring.comet import MainComet
-from entropy_valley.scoring.metrics import Scorer, Scores, ScoringJob
+from entropy_valley.scoring.metrics import Scorer, ScoringJob
 from entropy_valley.scoring.sets import Outputs, read_outputs, score_cells
 
 NEAR = 1e-5  # between two computations of COMET, whose sums differ in their order
 ROWS = 16  # texts that COMET reads together: less time, and digits beyond `NEAR`
 NO_COMET = Unchecked("COMET's checkpoint is not at hand (--comet names one)")
 OWN = Unchecked("a further metric: a checkpoint of COMET, or the user's own")
-DOWNLOADS = ("flores101", "flores200", "spBLEU-1K")  # sacreBLEU fetches these tokenizers
 
 
 def check(folder: Folder, report: Report, comet: Path | None, device: str) -> None:
@@ -36,13 +36,10 @@ def check(folder: Folder, report: Report, comet: Path | None, device: str) -> No
                     scorer = scorers.setdefault(f"{name} {metric!r}", metric)
                     with report.reading("scores", first.header):
                         job = _job(folder, first, name, scorer, comet, device)
-                        if isinstance(job, Unchecked):
-                            again: Mapping[System, Scores | Unchecked] = dict.fromkeys(outputs, job)
-                        else:
-                            again = score_cells(name, scorer, job, outputs)
+                        again = {} if isinstance(job, Unchecked) else score_cells(name, scorer, job, outputs)
                         for cell in cells:
                             if cell.system in outputs:
-                                _compare(report, cell, name, outputs[cell.system].ids, again[cell.system])
+                                _compare(report, cell, name, outputs[cell.system].ids, again.get(cell.system, job))
 
 
 def _outputs(folder: Folder, report: Report, cells: list[Cell]) -> dict[System, Outputs]:
@@ -74,8 +71,6 @@ def _job(
         checkpoint = comet or (trained_here if metric.checkpoint is None and trained_here.exists() else None)
         if checkpoint is None:
             return NO_COMET
-    elif name == "bleu" and cell.params["bleu"].get("tokenize") in DOWNLOADS:
-        return Unchecked("BLEU with a tokenizer that sacreBLEU downloads")
     job = ScoringJob(cell.params["target_language"], checkpoint, device, rows=ROWS if device == "cpu" else None)
     try:
         metrics.prepare(name, metric, job)
@@ -85,9 +80,9 @@ def _job(
     return job
 
 
-def _compare(report: Report, cell: Cell, name: str, ids: Sequence[str], again: Scores | Unchecked) -> None:
-    """Compare the scores of a cell and of its sentences. COMET's score of a cell is the mean of its rows, with or
-    without a checkpoint."""
+def _compare(report: Report, cell: Cell, name: str, ids: Sequence[str], again: Any) -> None:
+    """Compare the scores of a cell and of its sentences with those ``again``, or say why there are none. COMET's score
+    of a cell is the mean of its rows, with or without a checkpoint."""
     part, within = ("BLEU and chrF", 0.0) if name in ("bleu", "chrf") else ("COMET", NEAR)
     place, stored = f"{name} of {cell.system.label}", cell.entry.get(name)
     if part == "COMET":

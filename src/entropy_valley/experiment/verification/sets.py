@@ -9,7 +9,6 @@ from entropy_valley.decoding.requests import Denoising
 from entropy_valley.errors import listed
 from entropy_valley.experiment.verification.folder import Cell, Folder, Report, Row, Unchecked
 from entropy_valley.lengths import Choice, Sentence, make_method
-from entropy_valley.lengths.baselines import reassign
 from entropy_valley.results import TRANSLATIONS
 from entropy_valley.texts import counted
 from entropy_valley.translation import autoregressive, translations
@@ -71,7 +70,6 @@ def _check_canvases(folder: Folder, report: Report, cell: Cell, denoising: Denoi
     # A block of the config may be a method under another name.
     kind = settings.get("method", cell.system.method)
     method = make_method(cell.system.method, settings) if kind in (*ON_GRID, *UNPROBED) else None
-    reassigned = _reassigned(folder, cell, settings, tokens) if kind == "reassigned" else {}
     for row in cell.rows:
         canvas, sentence = row["canvas"], row["id"]
         candidates: Any = Unchecked(f"the candidates of {kind}: they depend on what is not stored")
@@ -80,8 +78,6 @@ def _check_canvases(folder: Folder, report: Report, cell: Cell, denoising: Denoi
         elif method:
             known = Sentence(*tokens[sentence])
             candidates = [method.choose(known, {}).length] if kind in UNPROBED else sorted(method.propose(known, {}))
-        elif sentence in reassigned:
-            candidates = [reassigned[sentence]]
         length: Any = canvas["length"]
         costs: Any = _costs(denoising, row, kind)
         if denoising.variable_length:
@@ -123,21 +119,6 @@ def _costs(denoising: Denoising, row: Row, kind: str) -> tuple[int, int]:
     is_grid = kind in (*ON_GRID, *UNPROBED, "reassigned")
     calls, slots = (len(probed), sum(probed)) if is_grid else (canvas["calls"], canvas["slots"])
     return calls + passes * len(decoded), slots + passes * sum(decoded)
-
-
-def _reassigned(folder: Folder, cell: Cell, settings: Mapping[str, Any], tokens: Tokens) -> dict[str, int]:
-    """The canvases of a method, its ratios given to other sentences by a seeded shuffle; none without them."""
-    # The canvases that were shuffled are in the home set of their method.
-    origin = cell.system._replace(method=settings.get("of", "ev"))
-    for home in folder.sets:
-        is_of_run = home.startswith("/".join((*cell.run, "")))
-        rows = folder.rows(f"{home}/{TRANSLATIONS}").get(origin, []) if is_of_run else []
-        if rows and all(row["id"] in tokens for row in rows):
-            lengths = [row["canvas"]["length"] for row in rows]
-            sources = [tokens[row["id"]][0] for row in rows]
-            given = reassign(lengths, sources, settings["seed"], settings.get("within", "all"))
-            return {row["id"]: length for row, length in zip(rows, given, strict=True)}
-    return {}
 
 
 def _check_totals(report: Report, cell: Cell, tokens: Tokens) -> None:
