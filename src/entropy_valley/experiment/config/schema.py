@@ -206,7 +206,6 @@ class CometSection(MainComet):
 
     ONE_OF = ("checkpoint", "training")
     label: Printed[str] = METRIC_LABEL
-    batch_size: PositiveInt = Field(description="sentences of a padded pass; 1: no score depends on its neighbours")
     training: Estimator | None = Field(None, description="trains the toy COMET (demo only)")
 
 
