@@ -208,8 +208,6 @@ def _folder(path: str) -> str:
 
 
 Folder = Annotated[str, AfterValidator(_folder)]
-# In a file, the name of length methods that are made by a list has a place for the value: ratio_{ratios:.2f}.
-_WRITTEN = {"pattern": r"^[a-z0-9][a-z0-9_.{}:-]*$"}
 _CODE = r"[a-z]{2,3}(_([a-z]{4}|[a-z]{2}|[0-9]{3}))?"  # of a language, perhaps with a script or a region
 NAME, LANGUAGE, DIRECTION = r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$", f"^{_CODE}$", f"^{_CODE}-{_CODE}$"
 PLUGIN, COMMIT, POOL = r"^([a-z0-9_.-]+|[\w.]+:\w+)$", r"^[0-9a-f]{40}$", r"^[a-z0-9]+$"
@@ -224,7 +222,7 @@ PATTERNS = {  # what a value must be, for errors
     REPOSITORY: "OWNER/NAME, as on the hub",
 }
 # Up to four names make that of a log, and a file system has 255 characters for it.
-Name = Annotated[str, Field(pattern=NAME, max_length=50, json_schema_extra=_WRITTEN)]
+Name = Annotated[str, Field(pattern=NAME, max_length=50)]
 Language = Annotated[str, Field(pattern=LANGUAGE)]
 Direction = Annotated[str, Field(pattern=DIRECTION)]
 Pool = Annotated[str, Field(pattern=POOL)]  # part of a run's folder: seed1-50k

@@ -530,9 +530,7 @@ class Experiment(Section):
     corpus: CorpusSection
     training: Training
     length_methods: LengthMethods = Field(
-        description="A block with `each: {key: [values]}` makes a method of each value. Its name holds the value, as "
-        "in `ratio_{ratios:.2f}`, and stands for all these methods in `matrix.methods` and in studies. "
-        "`same_ratios_as` names the method whose `ratios` a block takes where it has none itself"
+        description="`same_ratios_as` names the method whose `ratios` a block takes where it has none itself"
     )
     length_statistics: LengthStatisticsSection = LengthStatisticsSection()
     length_head_training: LengthHeadTraining = LengthHeadTraining()
