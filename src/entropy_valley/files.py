@@ -261,15 +261,6 @@ def digest(value: Any) -> str:
     return text_digest(canonical(value))
 
 
-def rows_digest(rows: Iterable[Any]) -> str:
-    """:func:`digest` of a list of rows, whose text is never held as a whole."""
-    state = hashlib.blake2b(b"[", digest_size=16)
-    for number, row in enumerate(rows):
-        state.update(("," * bool(number) + canonical(row)).encode())
-    state.update(b"]")
-    return state.hexdigest()
-
-
 def text_digest(text: str) -> str:
     """128-bit blake2b of a text, as 32 hex digits."""
     return bytes_digest(text.encode())

@@ -91,7 +91,7 @@ def test_any_text_stays_as_it_is(tmp_path, tokenizers, inner):
     rows = read_testset({"name": "files", "source": str(tmp_path / "own.en"), "target": str(tmp_path / "own.zh")})
     assert rows[0]["source"] == text
     files.write_jsonl(tmp_path / "rows.jsonl", rows)
-    assert files.read_jsonl(tmp_path / "rows.jsonl") == rows and files.rows_digest(rows) == files.digest(rows)
+    assert files.read_jsonl(tmp_path / "rows.jsonl") == rows
     for tokenizer in tokenizers["llada"]:
         prompt = Prompt("{src}", tokenizer)
         assert prompt.text(prompt.encode(text)) == text

@@ -147,9 +147,9 @@ def _replaced(module: Any, name: str, function: Callable[..., Any]) -> Iterator[
 # Lightning's trainer takes seconds to start, reorders sentences on several GPUs and refuses SLURM jobs of several
 # tasks.
 #
-# A score is a function of its sentence alone, see above: equal translations get equal scores whichever method made them,
-# which a test that treats zero differences apart (Wilcoxon, Pratt) relies on. A score in a padded batch would depend in
-# its last digits on the neighbours.
+# A score is a function of its sentence alone, see above: equal translations get equal scores whichever method made
+# them, which a test that treats zero differences apart (Wilcoxon, Pratt) relies on. A score in a padded batch would
+# depend in its last digits on the neighbours.
 
 DECIMALS = 6
 RELEASED, TOY = "comet22", "toy_comet"

@@ -160,6 +160,7 @@ def _flores_file(name: str) -> Path:
 # --- Tatoeba: short sentences translated by people, split so that training sees no held-out sentence.
 
 TATOEBA_MOST = 2**31  # bytes of a text in an archive; the release's largest has 50 MB
+HELD_OUT = {"test": (), "dev": ("test",), "train": ("test", "dev")}  # by split, those whose sentences it must not have
 TATOEBA_RELEASE = "https://object.pouta.csc.fi/OPUS-Tatoeba/v2023-04-12/moses"
 
 
@@ -178,8 +179,7 @@ class HeldOut(Source):
         """
         rows, swapped = self._read(direction)
         splits = [self._split_of(first) for first, _ in rows]
-        others = {"test": (), "dev": ("test",), "train": ("test", "dev")}[split]
-        held_out = [row for row, name in zip(rows, splits, strict=True) if name in others]
+        held_out = [row for row, name in zip(rows, splits, strict=True) if name in HELD_OUT[split]]
         firsts, seconds = {first for first, _ in held_out}, {second for _, second in held_out}
         kept = [
             row
