@@ -33,11 +33,11 @@ def refused(load, over, *between):
 
 
 def leaves(node, path=()):
-    """The path of every value of a config that is no block; without `each`, which makes the blocks that are checked."""
+    """The path of every value of a config that is no block."""
     for key, value in node.items():
         if isinstance(value, dict):
             yield from leaves(value, (*path, key))
-        elif key not in KINDS and "each" not in path:
+        elif key not in KINDS:
             yield (*path, key)
 
 
@@ -108,7 +108,10 @@ FORM = [  # keys and values
     ({"sources": {"mine": {"name": "jsonl"}}}, "sources.mine.name = 'jsonl': must be one of 'huggingface', "),
     ({"backbones": {"llada-8b": {"family": "lada"}}}, "family = 'lada': unknown. Did you mean llada, "),
     (variant(variant_of="llama4"), "backbones.mine.variant_of = 'llama4': is not another backbone"),
-    (variant(variant_of="dream-instruct-plain"), "backbones.mine.variant_of = 'dream-instruct-plain': is a variant"),
+    (
+        variant(variant_of="dream-instruct-plain"),
+        "variant_of = 'dream-instruct-plain': is not another backbone with a ch",
+    ),
     (variant(folder="a/copy"), "backbones.mine.folder = 'a/copy': a variant has the checkpoint of dream-7b"),
     ({"directions": {"en-zh": {"training": {"processes": 2}}}}, "en-zh.training.processes = 2: unknown key"),
     (study(methods=[]), "studies.mine: give `methods` or `others`"),
@@ -177,7 +180,7 @@ UNFIT = [  # configs that cannot run
     ),
     (variant(**FLOORS | {"adapter_of": "dream-7b"}), "has another checkpoint"),
     (variant(**FLOORS, training={"keep_every": 500}), "is trained otherwise"),
-    (variant(**FLOORS, attention="prefix"), "is trained with attention bidirectional; remove this key, or `attention`"),
+    (variant(**FLOORS, attention="prefix"), "is trained otherwise; remove this key, or `attention`"),
     ({"sources": {"wmt22": {**GIVEN, "limit": None}}}, "has no test file of en-zh; name it under `files`"),
     (
         {"directions": {"en-de": {"train": "mine"}}, "sources": {"mine": GIVEN}},
@@ -201,7 +204,6 @@ UNFIT = [  # configs that cannot run
         "a stock class has none; remove this key",
     ),
     (variant(attention="prefix", zero_shot=True), "backbones.mine.attention = 'prefix': the bare checkpoint was"),
-    (variant(attention="prefix", decoding={"prompt_cache": {"refresh": 4}}), "set {refresh: 1} here"),
     ({"matrix": {"seeds_of": {"llama3-8b": [9]}}}, "matrix.seeds_of.llama3-8b = [9]: no seed in common with llada"),
     (
         {
@@ -253,10 +255,6 @@ UNREADABLE = {  # files of YAML, and what is wrong with them
         "training: {learning_rate: 0.001, learning_rate: 0.5}\n",
         ":1: key 'learning_rate' is there already, in line 1. Keep one",
     ),
-    "a block in itself": ("a: &a {x: *a}\n", ": not YAML (found unconstructable recursive node"),
-    "an octal number": ("matrix:\n  seeds: [032]\n", ":2: 032 is not a number in decimal digits"),
-    "a time": ("matrix:\n  steps: 12:30\n", ":2: 12:30 is not a number in decimal digits"),
-    "a number in parts": ("seeds: [1_0]\n", ":1: 1_0 is not a number in decimal digits"),
     "a date": ("matrix:\n  steps: 2001-99-99\n", ": not YAML (month must be"),
     "missing": (None, ": file not found"),
     "broken": ("a: [1\n", ": not YAML"),

@@ -50,7 +50,7 @@ def fetched(wanted: HubFiles, folder: Path, agreed: bool) -> JsonObject:
 
 
 def _fetch(wanted: HubFiles, folder: Path, agreed: bool) -> None:
-    key = "the `folder` of its sources"
+    key = f"the `folder` of its sources (they read {' and '.join(wanted.patterns)})"
     source = hub.listing(wanted.repository, wanted.revision, key, "dataset")
     read = [file.name for file in source.matching(wanted.patterns)]
     patterns = [*wanted.patterns, *ABOUT]

@@ -500,14 +500,9 @@ def scores(experiment: Experiment, cells: CellSet) -> str:
         direction=run.direction,
         target_language=target,
         revision=revisions.SCORING_INTO.get(target, revisions.SCORING),
-        **_metrics(experiment, run.backbone, run.direction),
+        **scoring_params(experiment.scoring, run.direction, experiment.backbones[run.backbone].bleu),
         made_from={"translations": digest(translation(experiment, cells)), **trained},
     )
-
-
-@functools.cache
-def _metrics(experiment: Experiment, backbone: str, direction: str) -> dict[str, Any]:
-    return scoring_params(experiment.scoring, direction, experiment.backbones[backbone].bleu)
 
 
 def comet(experiment: Experiment, checkpoint: str) -> str:
@@ -517,9 +512,10 @@ def comet(experiment: Experiment, checkpoint: str) -> str:
 
 
 def comet_training(experiment: Experiment) -> str:
+    assert experiment.scoring.comet
     return _slice(
         revision=revisions.SCORING,
-        **dump(main.training if (main := experiment.scoring.comet) else None),
+        **dump(experiment.scoring.comet.training),
         made_from=corpus_digests(experiment, *experiment.matrix.directions),
     )
 
