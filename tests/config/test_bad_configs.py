@@ -359,7 +359,6 @@ def test_the_authors_categories_need_an_english_side(load):
     }
     with pytest.raises(InputError, match=r"sources.hard.challenge = 5: the rules are for English"):
         load(over)
-    assert load(over | {"corpus": {"challenge": "stratified"}}).sources["hard"].challenge == 5
 
 
 def test_a_given_adapter_is_that_of_the_backbone_that_has_it(load):

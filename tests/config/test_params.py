@@ -308,9 +308,9 @@ def test_languages_whose_tokenizer_changed_are_scored_anew():
         ({"corpus": {"subset": "keyed_hash"}}, "wmt22-500", {"limit": 500, "subset": "keyed_hash"}),
         ({}, "wmt22-challenge", {"limit": None, "challenge": 400, "challenge_reading": "first"}),
         (
-            {"corpus": {"challenge": "stratified", "test_limit": 12}},
+            {"corpus": {"test_limit": 12}},
             "wmt22-challenge",
-            {"limit": None, "challenge": 12, "challenge_reading": "stratified"},
+            {"limit": None, "challenge": 12, "challenge_reading": "first"},
         ),
         ({"sources": {"mine": {"name": "embedded", "limit": 20}}}, "mine", {"limit": 20}),  # it has no end to draw from
     ],

@@ -100,7 +100,7 @@ def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None,
 
     With ``challenge``, the challenge subset of these (see :mod:`.categories`). Ids number the source's sentences, so
     they are the same for every limit. ``spec`` (the rule's params) has direction, seed, source, limit (a number or
-    None) and optionally filters and challenge (a number); ``subset`` and ``challenge_reading`` name how they are drawn.
+    None) and optionally filters and challenge (a number); ``subset`` names how they are drawn.
     """
     source, size = _source(spec, kinds, folder, rows), spec.get("challenge")
     drawn = _limited(spec, source)
@@ -108,7 +108,7 @@ def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None,
         place = ", ".join(source.own_files(spec["direction"], "test")) or spec["source"]["name"]
         raise InputError(place, "no sentence pair, or only such with a blank side", "Give a test set with sentences.")
     if size is not None:
-        drawn = challenge(drawn, size, spec["seed"], spec["direction"], spec.get("challenge_reading", "stratified"))
+        drawn = challenge(drawn, size, spec["direction"])
     return _anchored(_rows("test", drawn), [number for number, _ in drawn], source, spec["direction"])
 
 

@@ -274,7 +274,7 @@ def _sources(experiment: Experiment) -> Iterator[Problem]:
         source = experiment.sources.get(name)  # None: the development pairs
         if source and (problem := source.refused(direction, "test")):
             yield ("sources", name), problem
-        if source and source.challenge and (problem := refused(direction, experiment.corpus.challenge)):
-            yield ("sources", name, "challenge"), f"{problem}; name another direction, or see `corpus.challenge`"
+        if source and source.challenge and (problem := refused(direction)):
+            yield ("sources", name, "challenge"), f"{problem}; name another test set"
         if order and needs_anchors(experiment, order) and not (source and source.has_anchors):
             yield ("sources", name, "anchors"), f"the reveal order {order!r} needs a gold alignment; give its file"
