@@ -4,7 +4,7 @@ import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.model.load import load_backbone
-from entropy_valley.model.prompt import Prompt, require_room
+from entropy_valley.model.prompt import Prompt
 
 
 @pytest.fixture
@@ -26,12 +26,3 @@ def test_the_tokens_of_a_part_of_a_text(tokenizer):
     inside, outside = prompt.slots_of(text, [[start, end]]), prompt.slots_of(text, rest)
     assert text[start:end] == "Datei" and "Datei" in prompt.text([tokens[slot] for slot in inside])
     assert {*inside, *outside} == {*range(len(tokens))} and len(inside) < len(tokens)
-
-
-def test_sentences_beyond_the_context_are_named_with_their_numbers(tokenizer):
-    prompt = Prompt("{src}", tokenizer)
-    rows = [{"id": f"s{n}", "source": "a" * n, "target": "b"} for n in (1, 2, 9)]
-    longest = len(prompt.encode("a" * 9)) + len(prompt.tokens("b")) + 1
-    require_room("test.jsonl", rows, prompt, longest)
-    with pytest.raises(InputError, match=rf"^test.jsonl: .* 1 of 3 .* up to {longest} tokens, .* {longest - 1}: s9\."):
-        require_room("test.jsonl", rows, prompt, longest - 1)

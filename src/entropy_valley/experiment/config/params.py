@@ -432,12 +432,6 @@ def _generation(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
     }
 
 
-def measured_by_references(experiment: Experiment, run: Run) -> list[str]:
-    """The test sets of a run on which a length method takes canvases as long as the references."""
-    cells = [cell for one in sets_of(experiment).by_run.get(run, {}).values() for cell in one.cells if cell.order]
-    return list(dict.fromkeys(cell.testset for cell in cells if declares(experiment, cell.method, "sees_reference")))
-
-
 def latency(experiment: Experiment, cell: Cell) -> str:
     """A benchmark: the same spec twice gives other seconds."""
     run = cell.run
