@@ -112,14 +112,14 @@ def words_of(item: Mapping[str, Any]) -> str:
     return re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
 
 
-def refused_values(error: ValidationError) -> str:
-    """What pydantic says of settings, each with its name and its value."""
+def refused_values(error: ValidationError) -> list[str]:
+    """What pydantic says of settings, or of a file: each with its name and its value."""
     problems = []
     for item in error.errors():
-        name = ".".join(map(str, item["loc"]))
-        value = "" if item["type"] == "missing" else f" = {brief(item['input'], 60)}"
+        name = ".".join(map(str, item["loc"])).removesuffix(".[key]")
+        value = "" if item["type"] == "missing" else f" = {brief(repr(item['input']), 60)}"
         problems.append(f"{name}{value}: {words_of(item)}" if name else words_of(item))
-    return "; ".join(problems)
+    return problems
 
 
 # --- What a key is for.
@@ -301,17 +301,8 @@ def misfits(schema: type[Foreign], content: Any) -> list[str]:
     try:
         schema.model_validate(content)
     except ValidationError as error:
-        return [_misfit(".".join(map(str, item["loc"])).removesuffix(".[key]"), item) for item in error.errors()]
+        return refused_values(error)
     return []
-
-
-def _misfit(key: str, item: Mapping[str, Any]) -> str:
-    if item["type"] == "missing":
-        return f"no field {key}"
-    message = words_of(item)
-    if item["type"] in ("model_type", "dict_type"):
-        message = "must be a JSON object"
-    return f"{key or 'it'} is {brief(repr(item['input']), 60)}, but {message}"
 
 
 def read_object(path: str | Path, schema: type[Foreign] = Foreign) -> dict[str, Any]:

@@ -161,7 +161,7 @@ def test_a_column_of_other_values_is_no_text(local, tmp_path, value):
 @pytest.mark.parametrize("content", ["[]", "{}", '{"repository": "a/b", "revision": "c", "files": {"a": 5}}'])
 def test_a_manifest_of_others_is_one_error(local, tmp_path, content):
     (tmp_path / "dataset.json").write_text(content)
-    with pytest.raises(InputError, match=r"dataset\.json: .*(no field files|must be)"):
+    with pytest.raises(InputError, match=r"dataset\.json: .*(files: it is required|must be)"):
         list(sources.make(local).pairs("en-zh", "train", 1))
 
 

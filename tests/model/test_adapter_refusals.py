@@ -41,10 +41,10 @@ def refused(tiny, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"peft_type": "IA3"}, r"adapter_config\.json: peft_type is 'IA3', but must be 'LORA'"),
+        ({"peft_type": "IA3"}, r"adapter_config\.json: peft_type = 'IA3': must be 'LORA'"),
         ({"target_parameters": ["experts.up_proj"]}, r"target_parameters is \[.*\], which is not computed here"),
         ({"fan_in_fan_out": True}, "fan_in_fan_out is True"),
-        ({"init_lora_weights": "loftq"}, "init_lora_weights is 'loftq', but must be"),
+        ({"init_lora_weights": "loftq"}, "init_lora_weights = 'loftq': must be"),
         (
             {"lora_bias": True, "init_lora_weights": "pissa"},
             "lora_bias=True is only supported with init_lora_weights=True",

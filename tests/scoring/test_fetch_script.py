@@ -86,5 +86,5 @@ def test_a_revision_is_of_a_repository():
 
 def test_a_manifest_of_others_is_one_error(tmp_path):
     (tmp_path / comet_checkpoint.MANIFEST).write_text("[]")
-    with pytest.raises(InputError, match=r"comet\.json: it is \[\], but must be a JSON object"):
+    with pytest.raises(InputError, match=r"comet\.json: must be a block of keys"):
         comet_checkpoint.check(tmp_path, "Unbabel/wmt22-comet-da", None)
