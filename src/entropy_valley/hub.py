@@ -54,12 +54,6 @@ class Listing:
     files: tuple[File, ...]
     kind: Kind = "model"
 
-    @property
-    def page(self) -> str:
-        from huggingface_hub import constants
-
-        return f"{constants.ENDPOINT}/{'datasets/' * (self.kind == 'dataset')}{self.repository}"
-
     def matching(self, patterns: Sequence[str]) -> list[File]:
         """The files that match any of the patterns; InputError if none does."""
         from huggingface_hub.utils import filter_repo_objects
@@ -153,7 +147,8 @@ def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> N
     from huggingface_hub.utils import filter_repo_objects
 
     wanted = source.matching(patterns)
-    gate = f"gated: accept it at {source.page}, then `hf auth login`" if source.gated else "not gated"
+    page = f"{constants.ENDPOINT}/{'datasets/' * (source.kind == 'dataset')}{source.repository}"
+    gate = f"gated: accept it at {page}, then `hf auth login`" if source.gated else "not gated"
     place, free = folder.absolute().parent, amount(machine.free(folder))
     what = f"{source.repository} at {source.commit}: {len(wanted)} files, {amount(sum(file.size for file in wanted))}"
     print(f"{what}, into {place} ({free} free)", file=sys.stderr)

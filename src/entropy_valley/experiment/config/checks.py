@@ -18,7 +18,7 @@ from entropy_valley.experiment.config.expand import OF_CHECKPOINT, KeyPath, Prob
 from entropy_valley.experiment.config.matrix import COMPARED, DEV, SETS, all_cells, methods, runs
 from entropy_valley.experiment.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.experiment.config.paths import adapter_run
-from entropy_valley.experiment.config.schema import BackboneSection, Experiment
+from entropy_valley.experiment.config.schema import BackboneSection, Experiment, metrics_of
 from entropy_valley.lengths import make_method
 from entropy_valley.model.families import FAMILIES, find_family
 from entropy_valley.scoring.metrics import Bleu
@@ -57,7 +57,7 @@ def _undefined_names(experiment: Experiment) -> Iterator[Problem]:
         "studies": experiment.studies,
         "length_methods": [name for name, block in experiment.length_methods if block is not None],
         "reveal_orders": [*KNOWN, *orders],
-        "scoring": _metrics(experiment),
+        "scoring": [metric.name for metric in metrics_of(experiment.scoring)],
         "matrix.backbones": matrix.backbones,
         "matrix.orders": matrix.orders,
         "matrix.steps": matrix.steps,
@@ -102,15 +102,6 @@ def _names(value: Any, path: KeyPath, keys: bool) -> Iterator[tuple[KeyPath, str
             yield path, name
 
 
-def _metrics(experiment: Experiment) -> list[str]:
-    return [*_own_metrics(experiment), *experiment.scoring.metrics]
-
-
-def _own_metrics(experiment: Experiment) -> list[str]:
-    comet = experiment.scoring.comet
-    return [*([comet.key] if comet else []), "bleu", "chrf"]
-
-
 def _taken(experiment: Experiment) -> Iterator[Problem]:
     """Names that something else has."""
     if DEV in experiment.sources:
@@ -121,8 +112,9 @@ def _taken(experiment: Experiment) -> Iterator[Problem]:
     for name, block in experiment.reveal_orders.items():
         if name in KNOWN and block.order != name:
             yield ("reveal_orders", name), f"an order of ours has the name {name!r}; give the block another one"
+    metrics = [metric.name for metric in metrics_of(experiment.scoring)]
     for name in experiment.scoring.metrics:
-        if name in (*_own_metrics(experiment), *METRIC_FILES):
+        if metrics.count(name) > 1 or name in METRIC_FILES:
             yield ("scoring", "metrics", name), "this name is taken; give the metric another one"
 
 
@@ -136,10 +128,9 @@ def _compared(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _backbones(experiment: Experiment) -> Iterator[Problem]:
-    families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
     owners = {release.repository: family.name for family in FAMILIES.values() for release in family.releases}
     for name, section in experiment.backbones.items():
-        family, given = families[section.family], section.hub or section.folder
+        family, given = find_family(section.family), section.hub or section.folder
         stock = family.is_stock
         for wrong, keys, reason in (
             (given, ("pretraining", "pretrained"), "the checkpoint is that of `hub` or `folder`"),
@@ -161,7 +152,7 @@ def _backbones(experiment: Experiment) -> Iterator[Problem]:
             yield ("backbones", name, "adapter_of"), problem
     for block in ("matrix", "instruct", "autoregressive"):
         for name in getattr(experiment, block).backbones:
-            family = families[experiment.backbones[name].family]
+            family = find_family(experiment.backbones[name].family)
             if family.causal and block != "autoregressive":
                 yield (block, "backbones"), f"{name!r} is autoregressive; name it under `autoregressive.backbones`"
             if not family.causal and block == "autoregressive":
