@@ -164,13 +164,6 @@ def saving(path: Path) -> Iterator[None]:
         raise OSError(errno.EIO, f"not written ({error})", str(path)) from error
 
 
-@contextlib.contextmanager
-def atomic_together(paths: Mapping[str, Path]) -> Iterator[dict[str, Path]]:
-    """:func:`atomic` for several files, by name: none is replaced before all are written."""
-    with contextlib.ExitStack() as stack:
-        yield {name: stack.enter_context(atomic(path)) for name, path in paths.items()}
-
-
 def permit(path: Path) -> None:
     """Give a file the permissions of any new file: libraries make temporary files readable by their owner alone."""
     mask = os.umask(0)
