@@ -84,7 +84,6 @@ EXECUTION = {
     "store": False,
     "training": {"processes": 4, "micro_tokens": "auto", "checkpoint_every": 7, "wandb": "mine"},
     "decoding": {"shards": 3},
-    "latency": {"minutes": 5},
 }
 LABELS = {
     "scoring": {"comet": {"label": "another name"}},

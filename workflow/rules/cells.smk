@@ -139,7 +139,7 @@ rule latency:
         mem_mb=memory_of("latency"),
     params:
         spec=spec_of(params.latency),
-        execution=execution_of(lambda w: model(w) | dict(minutes=EXPERIMENT.latency.minutes)),
+        execution=execution_of(model),
     script:
         "../scripts/translate.py"
 

@@ -17,7 +17,7 @@ with job_of(snakemake) as job:  # noqa: F821
     elif rule == "latency":
         # One thread, whatever the job reserves: threads that wait for each other measure the rest of the machine.
         alone = Execution.of(job.execution, threads=1)
-        latency.write(job.params, alone, job.input.testset, job.output[0], job.execution["minutes"])
+        latency.write(job.params, alone, job.input.testset, job.output[0])
     elif rule == "shard":
         translations.write_shard(job.params, execution, job.input.testsets, job.output.shard)
     else:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import math
 import statistics
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -23,7 +21,6 @@ from entropy_valley.data.sampling import draw
 from entropy_valley.decoding.canvas import CachePolicy, Ledger
 from entropy_valley.decoding.engine import BUDGET, Engine
 from entropy_valley.decoding.requests import Denoising
-from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import LengthMethod, sentences_of
 from entropy_valley.lengths.length_head import LengthHead, predictions
 from entropy_valley.machine import processor
@@ -33,17 +30,13 @@ from entropy_valley.translation.job import Execution, RunModel, Sentences
 from entropy_valley.translation.pipeline import Pipeline
 from entropy_valley.translation.translations import signature
 
-T = TypeVar("T")
-
 SPEC = ("fits", "made_from")  # of the params, what the timing itself does not use
 
 COUNTS = ("passes", "tokens", "rows", "unused", "foreseen")  # of a ledger, what a timing has
 
-TRIED = 60.0  # seconds that are measured before the whole is estimated
 
-
-def write(params: JsonObject, execution: Execution, testset: str, out: str, minutes: float = math.inf) -> None:
-    """Time one cell on sentences drawn from a test set, the same for all methods; ``minutes``: at most, each timing.
+def write(params: JsonObject, execution: Execution, testset: str, out: str) -> None:
+    """Time one cell on sentences drawn from a test set, the same for all methods.
 
     Only what the length method is fitted to training pairs comes from the run's store, and goes there.
     """
@@ -55,7 +48,7 @@ def write(params: JsonObject, execution: Execution, testset: str, out: str, minu
         method = fits.method(spec["method"], spec["settings"])
         denoising = Denoising.of(spec)
         head = fits.length_head(method, model.backbone.device)
-        measured = measure(sentences, method, denoising, head, minutes * 60)
+        measured = measure(sentences, method, denoising, head)
         signed = {**signature(model, denoising), "data_digest": sentences.data_digest}
         files.write_json(out, {**measured, "signature": signed})
         model.report("latency")
@@ -63,17 +56,15 @@ def write(params: JsonObject, execution: Execution, testset: str, out: str, minu
     sys.stderr.write(f"latency: {taken} a sentence\n")
 
 
-def measure(
-    sentences: Sentences, method: LengthMethod, denoising: Denoising, head: LengthHead | None, most: float
-) -> JsonObject:
+def measure(sentences: Sentences, method: LengthMethod, denoising: Denoising, head: LengthHead | None) -> JsonObject:
     """The :func:`timing` of the sentences one at a time (``single``), and of ``batch`` of the job's spec at once
     (``batched``; None: all), and the conditions of both."""
     model, places = sentences.model, range(len(sentences.rows))
     device, size = model.backbone.device.type, model.spec.get("batch") or len(places)
     groups = [places[start : start + size] for start in range(0, len(places), size)]
     return {
-        "single": timing(sentences, method, denoising, [[place] for place in places], head, most),
-        "batched": timing(sentences, method, denoising, groups, head, most),
+        "single": timing(sentences, method, denoising, [[place] for place in places], head),
+        "batched": timing(sentences, method, denoising, groups, head),
         "sentences": len(places),
         "batch": size,
         "device": torch.cuda.get_device_name() if device == "cuda" else processor()[0],
@@ -91,14 +82,12 @@ def timing(
     denoising: Denoising,
     groups: Sequence[Sequence[int]],
     head: LengthHead | None,
-    most: float,
 ) -> JsonObject:
     """Seconds a sentence: the median over the repeats, and each; a round before them warms up.
 
     What the engine ran for a sentence is counted as in a :class:`Ledger`: a pass that sentences share is one pass, and
     each right guess of the lookahead saved one. The sentences of a group are decoded together. A length ``head``, for a
-    method that asks one, reads the prompts under the clock too. Raises InputError where all rounds together will take
-    more than ``most`` seconds, as far as the first ones tell.
+    method that asks one, reads the prompts under the clock too.
     """
     model, inputs, ledger = sentences.model, sentences.inputs, Ledger()
     backbone, repeats = model.backbone, model.spec["repeats"]
@@ -114,31 +103,13 @@ def timing(
                 here[group[place]] = dataclasses.replace(here[group[place]], predicted=lengths)
         deque(pipeline.translate(method, here, denoising), maxlen=0)
 
-    def once(work: Iterator[None]) -> float:
-        return seconds(lambda: deque(work, maxlen=0), backbone.device.type) / len(seen)
+    def once() -> float:
+        return seconds(lambda: list(map(run, groups)), backbone.device.type) / len(seen)
 
-    once(bounded(map(run, groups), len(groups), repeats + 1, most))  # warms up
+    once()  # warms up: it also loads and compiles
     ran = {name: ledger[name] / len(seen) for name in COUNTS}
-    taken = list(bounded((once(map(run, groups)) for _ in range(repeats)), repeats, 1, most))
+    taken = [once() for _ in range(repeats)]
     return {"seconds_per_sentence": statistics.median(taken), "repeats": taken, **ran}
-
-
-def bounded(work: Iterable[T], count: int, rounds: int, most: float) -> Iterator[T]:
-    """``count`` pieces of work, and that in so many rounds, this one included. The first piece also loads and compiles.
-
-    Raises InputError if all rounds will take more than ``most`` seconds. This is estimated without the first piece, and
-    when the others have taken :data:`TRIED`.
-    """
-    started = time.monotonic()
-    for done, piece in enumerate(work):
-        yield piece
-        now = time.monotonic()
-        started = started if done else now
-        expected = (now - started) / max(done, 1) * count * rounds
-        if now - started > TRIED and expected > most:
-            problem = f"would take about {expected / 60:,.0f} minutes, and at most {most / 60:,.0f} are allowed"
-            remedy = "Lower `latency.sentences` or `latency.repeats`, or raise `latency.minutes`."
-            raise InputError("latency", f"{problem}: {rounds} × {count} pieces of work", remedy)
 
 
 def seconds(task: Callable[[], object], device: str) -> float:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveInt
 
-from entropy_valley.settings import AnyNames, Name, Refers, Runtime, Section, Steps
+from entropy_valley.settings import AnyNames, Name, Refers, Section, Steps
 
 
 class SystemSection(Section):
@@ -46,6 +46,3 @@ class Latency(Section):
     sentences: PositiveInt = Field(32, description="drawn by the keyed hash, the same for all methods")
     repeats: PositiveInt = Field(3, description="after one round that warms up; the table has their median")
     batch: PositiveInt | None = Field(None, description="sentences of a batch in the batched timing; null: all of them")
-    minutes: Runtime[PositiveFloat] = Field(
-        60, description="at most for each of its two timings: one that would take longer ends with an estimate"
-    )
