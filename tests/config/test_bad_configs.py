@@ -211,7 +211,7 @@ UNFIT = [  # configs that cannot run
             "released": {"llada-8b": {"en-zh": {1: {"folder": "a"}}}},
             "matrix": {"seeds": [1, 2]},
         },
-        "released.llada-8b.en-zh: no adapter for seed 2; give it, narrow `matrix`",
+        "released.llada-8b.en-zh: no adapter for seed2; give it, narrow `matrix`",
     ),
 ]
 

@@ -196,11 +196,14 @@ def _adapters(experiment: Experiment) -> Iterator[Problem]:
     """Runs without a given adapter where nothing is to be trained."""
     if experiment.adapters == "trained":
         return
-    remedy = "give it, narrow `matrix` or `tables.studies`, or empty `autoregressive.backbones` or `instruct.backbones`"
+    missing: dict[KeyPath, list[str]] = {}
     for run in dict.fromkeys(adapter_run(experiment, cell.run) for cell in all_cells(experiment)):
         given = experiment.released.get(run.backbone, {}).get(run.direction, {})
         if (run.pool or run.seed not in given) and not experiment.backbones[run.backbone].zero_shot:
-            yield ("released", run.backbone, run.direction), f"no adapter for {run.name}; {remedy}"
+            missing.setdefault(("released", run.backbone, run.direction), []).append(run.name)
+    remedy = "give it, narrow `matrix` or `tables.studies`, or empty `autoregressive.backbones` or `instruct.backbones`"
+    for path, names in missing.items():
+        yield path, f"no adapter for {', '.join(names)}; {remedy}"
 
 
 def _tokenizers(experiment: Experiment) -> Iterator[Problem]:
