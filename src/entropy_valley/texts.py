@@ -56,8 +56,8 @@ def _not_text(path: object, content: bytes, at: int, before: int) -> InputError:
     place = f"{path}:{before + content.count(bytes([10]), 0, at) + 1}"
     if content[at] == 0:
         return InputError(place, "a NUL byte, which no text has", "Name a file of text, or remove the byte.")
-    convert = f"iconv -f LATIN1 -t UTF-8 {shlex.quote(str(path))} > FILE"
-    remedy = f"Unpack an archive, save a document as plain text, or convert a text, for example: {convert}."
+    convert = f"Convert it, for example: iconv -f LATIN1 -t UTF-8 {shlex.quote(str(path))} > FILE"
+    remedy = f"{convert}; unpack an archive; save a document as plain text."
     return InputError(place, f"not UTF-8 (byte {content[at]:#04x})", remedy)
 
 

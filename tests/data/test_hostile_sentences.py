@@ -30,7 +30,7 @@ REFUSED = {
 }
 # Files in the place of one of sentences: the bytes, and what the error says.
 FILES = {
-    "a gzip archive": (gzip.compress(TEXT.encode(), mtime=0), r"hostile:1: not UTF-8 \(byte 0x8b\).*Unpack"),
+    "a gzip archive": (gzip.compress(TEXT.encode(), mtime=0), r"hostile:1: not UTF-8 \(byte 0x8b\).*unpack"),
     "a Parquet file": (b"PAR1\x15\0", "hostile:1: a NUL byte"),
     "UTF-16 with its mark": (TEXT.encode("utf-16"), r"hostile:1: not UTF-8 \(byte 0xff\)"),
     "UTF-16BE without it": (TEXT.encode("utf-16-be"), "hostile:1: not UTF-8"),
