@@ -155,11 +155,13 @@ class Refers:
     """Marks a key whose value names what another key defines: ``Annotated[Names, Refers("backbones")]``.
 
     ``to`` is that key. ``also``: further names that have a meaning here. ``keys``: the names are the keys of a block.
+    ``only_with``: another key of the section; where that is empty or false, nothing is looked up.
     """
 
     to: str
     also: tuple[str, ...] = ()
     keys: bool = False
+    only_with: str = ""
 
 
 def unique(values: list[Any]) -> list[Any]:

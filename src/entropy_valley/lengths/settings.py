@@ -32,7 +32,7 @@ class Valley(Section):
     backbones: Annotated[AnyNames | None, Refers("backbones")] = Field(
         None, description="of the figure entropy_valley, in the matrix or not; null: those of it; none: no such figure"
     )
-    seeds: Annotated[list[int] | None, Refers("matrix.seeds")] = Field(
+    seeds: Annotated[list[int] | None, Refers("matrix.seeds", only_with="backbones")] = Field(
         None, description="the training runs; null: all of a backbone"
     )
     offset: PositiveInt = Field(6, description="slots on either side of the reference's length")

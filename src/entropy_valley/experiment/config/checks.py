@@ -80,7 +80,7 @@ def _references(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Refer
         for key, below in value:
             field = type(value).model_fields.get(key)
             for mark in field.metadata if field else ():
-                if isinstance(mark, Refers):
+                if isinstance(mark, Refers) and not (mark.only_with and getattr(value, mark.only_with) in ([], False)):
                     for at, name in _names(below, (*path, key), mark.keys):
                         yield at, mark, name
             yield from _references(below, (*path, key))
