@@ -20,14 +20,15 @@ envvars:
     snapshot.VARIABLE,
 
 
-# Snakemake lays the files of the command line over these.
-for path in snapshot.files_below(BASE, workflow.configfiles):
+# Snakemake lays the files of the command line over those below.
+BELOW, FILES = snapshot.config_files(BASE, workflow.configfiles)
+
+for path in BELOW:
 
     configfile: path
 
 
 config = snapshot.merged(config, BASE, workflow.configfiles)
-FILES = snapshot.config_files(BASE, workflow.configfiles)
 EXPERIMENT = configuration.load_merged(config, FILES, tables.problems, checked=snapshot.is_handed_down())
 REPORTS = tables.configured(EXPERIMENT)
 
@@ -75,4 +76,4 @@ rule all:
         lambda wildcards: TARGETS,  # a job on a cluster does not look at them
 
 
-snapshot.begin(EXPERIMENT, config, FILES, list(map(str, TARGETS)), rules)
+snapshot.running = snapshot.Running(EXPERIMENT, config, FILES, list(map(str, TARGETS)), rules)

@@ -117,7 +117,6 @@ def slurm_job(tmp_path_factory, monkeypatch):
     """This process as the job 7; Requeued is raised where it waits for its end."""
     job = SlurmJob(tmp_path_factory.mktemp("slurm"))
     monkeypatch.setenv("PATH", f"{job._folder}:{os.environ['PATH']}")
-    monkeypatch.delenv("SLURM_ARRAY_JOB_ID", raising=False)
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv(machine.REQUEUE, "300")
     monkeypatch.setattr(machine, "time", mock.Mock(wraps=time, sleep=mock.Mock(side_effect=Requeued)))

@@ -74,8 +74,6 @@ def _scores(
     """Of each masked slot; the largest is revealed first."""
     if order == "hybrid":
         order = "med" if step < int(p * steps) else "sig_first"
-    if order == "left_to_right":
-        return {slot: -slot for slot in masked}
     if order in ("med", "oracle_anchor"):
         return {slot: -entropy[slot] for slot in masked}
     if order in ("sig_first", "reverse_sig"):

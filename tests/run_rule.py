@@ -93,7 +93,7 @@ def run_here(name, spec, input=(), output=(), execution=None, threads=1, rule=No
     """The same as :func:`run_rule` in this process, in which a test may have replaced parts; errors are raised."""
     execution = json.loads(json.dumps(execution, default=_plain))
     snakemake = snakemake_object(rule or name, spec, input, output, execution, threads, wildcards=wildcards)
-    with mock.patch.object(job, "job_of", lambda given: contextlib.nullcontext(job.ScriptJob.of(given))):
+    with mock.patch.object(job, "job_of", lambda given: contextlib.nullcontext(job.ScriptJob(given))):
         run_script(name, snakemake)
 
 

@@ -113,12 +113,9 @@ def test_a_job_without_time_is_requeued_when_a_value_is_stored(tmp_path, slurm_j
 
 
 def test_a_job_that_slurm_does_not_requeue_goes_on(tmp_path, slurm_job, monkeypatch, capsys):
-    """Here one of an array, which has the number of the whole array beside its own."""
     slurm_job.ends_in(200, requeue="{ echo Access denied >&2; exit 1; }")
-    monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "7")
-    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "2")
     fill(tmp_path, a=1, b=2)
-    assert slurm_job.calls() == ["show job 7_2", "requeue 7_2"]
+    assert slurm_job.calls() == ["show job 7", "requeue 7"]
     assert "Access denied" in capsys.readouterr().err
 
 

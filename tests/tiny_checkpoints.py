@@ -67,7 +67,7 @@ def diffusion(checkpoints, request):
 @pytest.fixture(scope="session", params=["dream", "llada"])
 def backbone(checkpoints, request):
     """A backbone with a shift and biases, and one without. DiffuLLaMA's is the shift of the one in the architecture of
-    the other, for which test_engine.py is enough; chats make no difference to how a canvas is filled."""
+    the other, for which test_jobs.py is enough; chats make no difference to how a canvas is filled."""
     return load_backbone(checkpoints / request.param, request.param)
 
 

@@ -9,7 +9,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 
 class InputError(Exception):
@@ -17,11 +16,10 @@ class InputError(Exception):
 
     def __init__(self, place: object, problem: str, remedy: str) -> None:
         self.place, self.problem, self.remedy = str(place), problem, remedy
-        super().__init__(f"{place}: {problem}{'' if problem.endswith('?') else '.'} {remedy}")
+        super().__init__(self.place, problem, remedy)  # by which it can be copied, and sent by another process
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """So that it can be copied, and sent by a worker of a pool of processes: it is made from three arguments."""
-        return type(self), (self.place, self.problem, self.remedy)
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}{'' if self.problem.endswith('?') else '.'} {self.remedy}"
 
 
 class SentenceError(InputError):
@@ -107,16 +105,13 @@ def nearest(name: object, names: Iterable[object]) -> list[str]:
 
 def question(name: object, names: Iterable[object]) -> str:
     """The names that may be meant, as the beginning of a remedy; empty if there are none."""
-    *first, last = nearest(name, names) or [""]
-    return f"Did you mean {' or '.join(filter(None, (', '.join(first), last)))}? " if last else ""
+    near = nearest(name, names)
+    return f"Did you mean {' or '.join(near)}? " if near else ""
 
 
 def unknown(name: object, problem: str, names: Iterable[object], holder: str = "there is") -> str:
     """``problem``, the names that may be meant, and which there are: of more than :data:`FEW` only the first ones.
     ``holder`` says where they are, as "`sources` has"."""
     distinct = list(dict.fromkeys(map(str, names)))
-    hint, near = question(name, distinct), nearest(name, distinct)
-    listing = listed(distinct, FEW) or "none"
-    if near and len(distinct) > FEW:
-        listing = f"these and {len(distinct) - len(near)} more"
-    return f"{problem}; {hint[:1].lower()}{hint[1:]}{holder} {listing}"
+    hint = question(name, distinct)
+    return f"{problem}; {hint[:1].lower()}{hint[1:]}{holder} {listed(distinct, FEW) or 'none'}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import importlib.metadata
@@ -19,13 +18,13 @@ import subprocess
 import sys
 import time
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from entropy_valley.errors import InputError
 
+ANSWER = 60  # seconds that SLURM or a driver has to answer, and until SLURM is asked again if it does not
 CGROUP, OF_PROCESS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
@@ -41,15 +40,17 @@ def free(folder: str | Path) -> int:
 
 
 def memory() -> int:
-    """Bytes of memory that this process may use: of the machine, or of its container or allocation."""
+    """Bytes of memory that this process may use: of the machine, or of its container or allocation, where version
+    2 of control groups limits these."""
     sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for line in OF_PROCESS.read_text(encoding="utf-8").splitlines() if OF_PROCESS.is_file() else ():
-        _, controllers, path = line.split(":", 2)
-        # Version 2 of control groups has one tree without a name, version 1 one for each controller.
-        root, name = (CGROUP / "memory", "memory.limit_in_bytes") if controllers else (CGROUP, "memory.max")
-        group = root / path.lstrip("/")
-        for file in (folder / name for folder in (group, *group.parents) if folder.is_relative_to(root)):
-            if controllers in ("", "memory") and file.is_file() and (text := file.read_text().strip()).isdigit():
+    lines = OF_PROCESS.read_text(encoding="utf-8").splitlines() if OF_PROCESS.is_file() else []
+    for line in lines:
+        if not line.startswith("0::"):  # of version 1
+            continue
+        group = CGROUP / line.removeprefix("0::/")
+        for folder in (group, *group.parents):
+            limit = folder / "memory.max"
+            if limit.is_file() and (text := limit.read_text().strip()).isdigit():
                 sizes.append(int(text))
     return min(sizes)
 
@@ -62,8 +63,8 @@ FEWER = ("ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")
 @functools.cache
 def processor() -> tuple[str, list[str]]:
     """The name of the CPU, and those of INSTRUCTIONS that it has."""
-    lines = CPUINFO.read_text(encoding="utf-8").splitlines() if CPUINFO.exists() else []
-    of_one = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    text = CPUINFO.read_text(encoding="utf-8") if CPUINFO.exists() else ""
+    of_one = dict(re.findall(r"^(.+?)\s*: (.*)$", text, re.MULTILINE))
     name = of_one.get("model name") or platform.processor() or platform.machine()
     return name, [one for one in INSTRUCTIONS if one in of_one.get("flags", "").split()]
 
@@ -84,38 +85,33 @@ def description() -> dict[str, Any]:
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 SCHEDULERS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
-UNKNOWN = "GPU"  # the name of one that is not listed
 # ``uuid`` names it on this machine, ``visible`` in CUDA_VISIBLE_DEVICES, ``name`` is for people.
 Gpu = namedtuple("Gpu", ["uuid", "visible", "name"])
 
 
-@contextlib.contextmanager
-def taken(count: int, variables: Mapping[str, str], say: Callable[[str], None]) -> Iterator[dict[str, str]]:
-    """Claim ``count`` GPUs; the environment variables that show a process these alone.
+def claimed(count: int, variables: Mapping[str, str]) -> dict[Gpu, socket.socket]:
+    """Claim ``count`` GPUs for this process. Each claim lasts until its socket is closed, at the latest by the end of
+    the process.
 
-    Nothing is claimed, and no variable set, where no GPU is asked for, where a scheduler has given this job no more
-    than it asks for, and where no GPU is known. Jobs of a run find as many as they want, because Snakemake counts them;
-    others wait. Raises InputError if the machine has fewer.
+    None is claimed where a scheduler has given this job no more than it asks for, and where no GPU is known. Jobs of a
+    run find as many as they want, because Snakemake counts them; others wait. Raises InputError if the machine has
+    fewer.
     """
-    present = visible(variables) if count else []
+    present = visible(variables)
     if not present or (len(present) <= count and any(map(variables.get, SCHEDULERS))):
-        yield {}
-        return
+        return {}
     if len(present) < count:
         remedy = "Ask for fewer (`training.processes`), or use a machine that has them."
         raise InputError("GPUs", f"{count} wanted, {len(present)} on this machine", remedy)
     claims = _claims(count, present)
     if not claims:
-        say(f"waiting: {count} of {len(present)} GPUs wanted, jobs of another run use them")
+        text = f"waiting: {count} of {len(present)} GPUs wanted, jobs of another run use them"
+        print(text, file=sys.stderr, flush=True)
     while not claims:
         time.sleep(random.uniform(0.2, 1.0))  # two that take one after the other do not wait for each other
         claims = _claims(count, present)
-    say("on " + ", ".join(f"{gpu.name} ({gpu.uuid})" for gpu in claims))
-    try:
-        yield {VISIBLE: ",".join(gpu.visible for gpu in claims)}
-    finally:
-        for claim in claims.values():
-            claim.close()
+    print("on", ", ".join(f"{gpu.name} ({gpu.uuid})" for gpu in claims), file=sys.stderr, flush=True)
+    return claims
 
 
 def _claims(count: int, present: Iterable[Gpu]) -> dict[Gpu, socket.socket]:
@@ -137,12 +133,22 @@ def _claims(count: int, present: Iterable[Gpu]) -> dict[Gpu, socket.socket]:
 
 
 def visible(variables: Mapping[str, str]) -> list[Gpu]:
-    """The GPUs that a process with these environment variables sees, as far as ``nvidia-smi`` and they say."""
-    devices = listed(nvidia_smi())
-    if variables.get(VISIBLE) is None:
-        return [Gpu(uuid, uuid, name) for uuid, name in devices]
-    given = [token for token in map(str.strip, variables[VISIBLE].split(",")) if token]
-    return [_named(token, devices) for token in given]
+    """The GPUs that a process with these environment variables sees. A name in CUDA_VISIBLE_DEVICES that is no index
+    and no whole UUID, such as that of a part of a GPU (MIG), stays as it is."""
+    devices: dict[str, Gpu] = {}
+    for line in nvidia_smi().splitlines():
+        index, uuid, name = line.split(", ", 2)
+        devices |= {index: Gpu(uuid, index, name), uuid: Gpu(uuid, uuid, name)}
+    given = variables.get(VISIBLE)
+    if given is None:
+        return [gpu for key, gpu in devices.items() if key == gpu.uuid]
+    return [devices.get(token, Gpu(token, token, "")) for token in map(str.strip, given.split(",")) if token]
+
+
+def nvidia_smi() -> str:
+    """A line for each GPU: its index, UUID and name. Nothing without ``nvidia-smi``, or where it fails."""
+    done = ask("nvidia-smi", "--query-gpu=index,uuid,name", "--format=csv,noheader")
+    return "" if done.returncode else done.stdout
 
 
 def device_name(device: str) -> str:
@@ -151,47 +157,13 @@ def device_name(device: str) -> str:
     kind, _, number = device.partition(":")
     if kind != "cuda":
         return device
-    names = [gpu.name for gpu in visible(os.environ)]
-    name = names[int(number or 0)] if int(number or 0) < len(names) else UNKNOWN
-    if name == UNKNOWN:  # no nvidia-smi here, as in some containers
+    names = [gpu.name for gpu in visible(os.environ)][int(number or 0) :]
+    name = names[0] if names else ""
+    if not name:  # no nvidia-smi here, as in some containers, or a part of a GPU
         import torch
 
         name = torch.cuda.get_device_name(device) if torch.cuda.is_available() else ""
     return f"{kind} {name}".strip()
-
-
-def _named(token: str, devices: list[tuple[str, str]]) -> Gpu:
-    """A GPU by its index, or by its UUID or the beginning of it."""
-    if token.isdigit() and int(token) < len(devices):
-        uuid, name = devices[int(token)]
-        return Gpu(uuid, token, name)
-    matching = [Gpu(uuid, token, name) for uuid, name in devices if uuid.startswith(token)]
-    return matching[0] if len(matching) == 1 else Gpu(token, token, UNKNOWN)
-
-
-def nvidia_smi() -> str:
-    """What ``nvidia-smi -L`` says; nothing without it, or where the driver does not answer."""
-    command = ["nvidia-smi", "-L"]
-    try:
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60).stdout
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return ""
-
-
-def listed(text: str) -> list[tuple[str, str]]:
-    """UUID and name of each device. A GPU that is divided (MIG) is not listed itself: its parts are."""
-    devices: list[tuple[str, str]] = []
-    whole, divided = "", False
-    for line in text.splitlines():
-        what, mark, uuid = line.strip().rpartition(" (UUID: ")
-        if mark and what.startswith("GPU "):
-            whole, divided = what.partition(": ")[2], False
-            devices.append((uuid.rstrip(")"), whole))
-        elif mark and what.startswith("MIG "):
-            devices = devices if divided else devices[:-1]
-            divided = True
-            devices.append((uuid.rstrip(")"), f"{whole} {' '.join(what.split()[:2])}"))
-    return devices
 
 
 # --- The process of a job: it has a log, and nothing outlives it.
@@ -203,14 +175,11 @@ _libc = ctypes.CDLL(None)
 def speak_into(log: str | Path) -> None:
     """Let all that this process and its children print go to a file, and let nobody ask questions."""
     Path(log).parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
-    nothing = os.open(os.devnull, os.O_RDONLY)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    for number, replaced in enumerate((nothing, file, file)):
-        os.dup2(replaced, number)
-    for opened in (file, nothing):
-        os.close(opened)
+    with open(log, "wb") as file, open(os.devnull) as nothing:
+        for number, replaced in enumerate((nothing, file, file)):
+            os.dup2(replaced.fileno(), number)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, errors="backslashreplace")
@@ -237,29 +206,6 @@ def run_module(name: str, *arguments: str) -> int:
     ).returncode
 
 
-def end_children_first() -> None:
-    """Let a signal that ends this process end first what it has started."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
-
-
-def _end(number: int, _: FrameType | None) -> None:
-    for process in list(_descendants(os.getpid())):  # listed before the first kill: a killed process has no children
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-
-
-def _descendants(process: int) -> Iterator[int]:
-    """The processes that one has started, and those that they have; none where the system does not say."""
-    for listed in Path(f"/proc/{process}/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # a thread has ended meanwhile
-            for child in map(int, listed.read_text(encoding="utf-8").split()):
-                yield child
-                yield from _descendants(child)
-
-
 # --- SLURM: the time limit of a job, and jobs of an earlier run.
 #
 # A job that SLURM ends at its limit counts as failed. So one that has just saved what it resumes from, and has little
@@ -268,7 +214,6 @@ def _descendants(process: int) -> Iterator[int]:
 # is a Snakemake.
 
 REQUEUE = "ENTROPY_VALLEY_REQUEUE"  # the environment variable with how many seconds before the limit; unset: never
-ANSWER = 60  # seconds that SLURM has to answer, and until it is asked again if it does not
 _next_look = 0.0  # when to ask SLURM again, by the monotonic clock
 
 
@@ -279,10 +224,10 @@ def nears_its_limit() -> bool:
     at the first call, and again when time is short, because a limit may be raised.
     """
     global _next_look
-    job, seconds = _slurm_job(), os.environ.get(REQUEUE)
+    job, seconds = os.environ.get("SLURM_JOB_ID"), os.environ.get(REQUEUE)
     if time.monotonic() < _next_look or not (job and seconds):
         return False
-    end = re.search(r"EndTime=(\d+)", ask_slurm("scontrol", "show", "job", job).stdout)
+    end = re.search(r"EndTime=(\d+)", ask("scontrol", "show", "job", job).stdout)
     left = int(end[1]) - time.time() - float(seconds) if end else ANSWER
     _next_look = time.monotonic() + left
     return left <= 0
@@ -293,23 +238,17 @@ def requeue() -> None:
     global _next_look
     _next_look = math.inf
     print("little time is left: saved, and back to the queue", file=sys.stderr, flush=True)  # before SLURM ends it
-    answer = ask_slurm("scontrol", "requeue", _slurm_job())
+    answer = ask("scontrol", "requeue", os.environ["SLURM_JOB_ID"])
     while answer.returncode == 0:
         time.sleep(ANSWER)
     print(f"SLURM does not requeue it: {answer.stderr.strip()}", file=sys.stderr, flush=True)
-
-
-def _slurm_job() -> str:
-    """The name of this SLURM job; "" for none. One job of an array has the number of the whole array."""
-    array, task = (os.environ.get(f"SLURM_ARRAY_{name}_ID") for name in ("JOB", "TASK"))
-    return f"{array}_{task}" if array else os.environ.get("SLURM_JOB_ID", "")
 
 
 def require_empty_queue() -> None:
     """Raise InputError where jobs of an earlier run of this folder wait or run: a second job would wait for the first
     on idle GPUs, or compute the same again. Without SLURM there are none."""
     states = "--states=PENDING,RUNNING,SUSPENDED,CONFIGURING"
-    lines = ask_slurm("squeue", "--me", "--noheader", states, "--format=%j|%Z|%k").stdout.splitlines()
+    lines = ask("squeue", "--me", "--noheader", states, "--format=%j|%Z|%k").stdout.splitlines()
     folder, runs = os.path.realpath("."), []
     for run, place, comment in (line.split("|", 2) for line in lines if line.count("|") >= 2):
         if comment.startswith("rule_") and os.path.realpath(place) == folder:
@@ -320,9 +259,9 @@ def require_empty_queue() -> None:
         raise InputError("SLURM", f"{len(runs)} jobs of an earlier run of this folder are in the queue", remedy)
 
 
-def ask_slurm(*command: str) -> subprocess.CompletedProcess[str]:
-    """What a command of SLURM answers, times in seconds since 1970; nothing and status 1 where there is no SLURM, or it
-    does not answer."""
+def ask(*command: str) -> subprocess.CompletedProcess[str]:
+    """What a command answers, those of SLURM with times in seconds since 1970; nothing and status 1 where it is not
+    installed, or does not answer."""
     variables = {**os.environ, "SLURM_TIME_FORMAT": "%s"}
     try:
         return subprocess.run(

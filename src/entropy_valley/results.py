@@ -18,6 +18,7 @@ import dataclasses
 import functools
 import itertools
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ from typing import Any, NamedTuple
 from pydantic import ConfigDict, Field
 
 from entropy_valley import files, machine
-from entropy_valley.errors import InputError, listed
+from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.settings import Foreign, JsonObject, misfits
 
 # --- The rows of a set of cells, and its headers.
@@ -68,17 +69,10 @@ def header_path(path: str | Path) -> Path:
     return Path(path).with_suffix(".json")
 
 
-def moved(value: Any, root: str, here: str) -> Any:
-    """Params with the paths below ``root`` below ``here`` instead: the results of a workflow that runs as a module with
-    a prefix are elsewhere than its config says."""
-    if root == here:
-        return value
-    if isinstance(value, Mapping):
-        return {moved(key, root, here): moved(one, root, here) for key, one in value.items()}
-    if isinstance(value, list):
-        return [moved(one, root, here) for one in value]
-    inside = isinstance(value, str) and value.startswith(f"{root}/")
-    return here + value.removeprefix(root) if inside else value
+def moved(path: str, root: str, here: str) -> str:
+    """A path below ``root`` below ``here`` instead: results of a module with a prefix, or in a storage, are elsewhere
+    than the config says."""
+    return here + path.removeprefix(root) if path.startswith(f"{root}/") else path
 
 
 def tidy(cells: Mapping[System, Iterable[JsonObject]]) -> Iterator[dict[str, Any]]:
@@ -297,8 +291,6 @@ def made(
 
 LONGEST = 60  # characters of a value in print
 SHARED = 12  # of them, before the first that differs
-
-
 ABSENT = object()  # the value of a key that one side does not have
 
 
@@ -311,14 +303,12 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         """``key: before → after``. Where one of the two is long, both begin shortly before they differ."""
-        texts = ["absent" if one is ABSENT else files.canonical(one) for one in (self.before, self.after)]
+        texts = ["absent" if one is ABSENT else files.canonical(one) for one in self[1:]]
         start = 0
         if max(map(len, texts)) > LONGEST:
-            differ = (at for at, (one, other) in enumerate(zip(*texts, strict=False)) if one != other)
-            start = max(0, next(differ, 0) - SHARED)
-        parts = [text[start:] for text in texts]
-        cut = [part if len(part) <= LONGEST else f"{part[:LONGEST]}…" for part in parts]
-        return f"{self.key}: {' → '.join('…' * (start > 0) + part for part in cut)}"
+            start = max(0, len(os.path.commonprefix(texts)) - SHARED)  # noqa: RUF071 - of characters
+        before, after = ("…" * (start > 0) + brief(text[start:], LONGEST) for text in texts)
+        return f"{self.key}: {before} → {after}"
 
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]:

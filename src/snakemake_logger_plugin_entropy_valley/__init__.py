@@ -19,7 +19,8 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from entropy_valley.experiment.runs import ERROR, JOBS, cause_of, name_of
+from entropy_valley.errors import listed
+from entropy_valley.experiment.runs import ERROR, JOBS, cause_of, duration, name_of
 
 NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Building DAG of jobs",
@@ -56,12 +57,8 @@ ENDING = "Will exit after finishing currently running jobs"  # and after SIGTERM
 STOPPED = "Stopped. Nothing that is finished is lost: run the same command again, and it goes on from here."
 RULES = ("all", "check", "pages", "live", "document", "pdf", "packs")  # that may be targets
 TARGETS = f"Targets are files, of which docs/results.md has the names, and the rules {', '.join(RULES)}."
-OPTION = "Write options before `--`, which makes targets of all that follows it."
-PATTERN = "Target rules may not contain wildcards"  # Snakemake's words for the name of another rule
 UNREAD = ("Config file", "load_configfile")  # Snakemake's words for one that it cannot read; they do not name it
 ASKED = re.compile(r"\nError:\n  InputError: (.+)")  # in Snakemake's words, an error of ours in a function of a rule
-UNTOLD = "missing provenance/metadata"  # Snakemake's words where its own folder does not tell what results are of
-AUDIT = "Whether they are of this config, `entropy-valley audit` tells by the headers beside them."
 LINES = 20  # most lines of a failed job's log
 SECONDS = 30  # between two lines that say how far a run is
 RUNNING = 3  # most running jobs by name
@@ -70,6 +67,8 @@ RUNNING = 3  # most running jobs by name
 class LogHandler(LogHandlerBase):
     """Snakemake's interface. An error in here never ends a run: Snakemake's own words are printed instead."""
 
+    writes_to_file = has_filter = has_formatter = needs_rulegraph = False
+
     def __post_init__(self) -> None:
         logging.Handler.__init__(self)  # which the first version of the interface leaves out
         settings = self.common_settings
@@ -77,7 +76,7 @@ class LogHandler(LogHandlerBase):
         self._screen = None if chosen else RunScreen(settings.show_failed_logs)
         if settings.dryrun:
             out = os.environ.get(JOBS)
-            self._screen = JobFile(Path(out)) if out else None if chosen else DryRun()
+            self._screen = DryRun(out) if out or not chosen else None
 
     def emit(self, record: logging.LogRecord) -> None:
         if self._screen is not None:
@@ -107,22 +106,6 @@ class LogHandler(LogHandlerBase):
     def writes_to_stream(self) -> bool:
         return self._screen is not None
 
-    @property
-    def writes_to_file(self) -> bool:
-        return False
-
-    @property
-    def has_filter(self) -> bool:
-        return False
-
-    @property
-    def has_formatter(self) -> bool:
-        return False
-
-    @property
-    def needs_rulegraph(self) -> bool:
-        return False
-
 
 class Screen:
     """What the lines of a dry run and of a run have in common."""
@@ -134,8 +117,6 @@ class Screen:
             yield from self.error(record)
         elif event is None and not record.getMessage().startswith(NOISE):
             yield record.getMessage()
-            if UNTOLD in record.getMessage():
-                yield AUDIT
 
     def error(self, record: logging.LogRecord) -> Iterator[str]:
         """An error that ends the run: ours without the place in the code, that of a wrong target with what is right."""
@@ -154,7 +135,6 @@ class Screen:
             yield from _unread() or [text]
         else:
             yield text
-            yield from [TARGETS] * (PATTERN in text)
 
     def end(self) -> Iterator[str]:
         """What is printed after the last record."""
@@ -162,10 +142,12 @@ class Screen:
 
 
 class DryRun(Screen):
-    """Collects the jobs, and prints them at the end."""
+    """Collects the jobs, and prints them at the end; or writes them into the file ``out``, for what else asks Snakemake
+    for them."""
 
-    def __init__(self) -> None:
+    def __init__(self, out: str | None) -> None:
         self._jobs: list[logging.LogRecord] = []
+        self._out = out
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         if getattr(record, "event", None) is not LogEvent.JOB_INFO:
@@ -174,8 +156,14 @@ class DryRun(Screen):
             self._jobs.append(record)
 
     def end(self) -> Iterator[str]:
-        if not self._jobs:
-            return
+        if self._out:
+            from entropy_valley.experiment.runs import jobs
+
+            jobs.write(Path(self._out), self._jobs)
+        elif self._jobs:
+            yield from self._report()
+
+    def _report(self) -> Iterator[str]:
         try:
             yield from _planned(self._jobs)
         except Exception as error:
@@ -185,20 +173,6 @@ class DryRun(Screen):
         yield DRY
 
 
-class JobFile(DryRun):
-    """Writes the jobs into a file, for what else asks Snakemake for them."""
-
-    def __init__(self, out: Path) -> None:
-        super().__init__()
-        self._out = out
-
-    def end(self) -> Iterator[str]:
-        from entropy_valley.experiment.runs import jobs
-
-        jobs.write(self._out, self._jobs)
-        return iter(())
-
-
 class RunScreen(Screen):
     """Prints what a run does. ``show_logs``: with the end of a failed job's log."""
 
@@ -206,7 +180,6 @@ class RunScreen(Screen):
         self._show_logs, self._stopped, self._ends, self._told = show_logs, False, False, time.monotonic()
         self._begun = time.time() - 1  # the clock of files is a little slow
         self._running: dict[int, tuple[str, float]] = {}  # name and start by id
-        self._names: dict[int, str] = {}
         self._failed: dict[int, str] = {}  # name and cause by id
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
@@ -214,7 +187,7 @@ class RunScreen(Screen):
             case LogEvent.RUN_INFO:
                 yield from _counted({rule: jobs for rule, jobs in record.stats.items() if rule not in ("all", "total")})
             case LogEvent.JOB_INFO:
-                self._begin(record.jobid, name_of(record.rule_name, record.wildcards))
+                self._running[record.jobid] = name_of(record.rule_name, record.wildcards), time.monotonic()
             case LogEvent.JOB_FINISHED:
                 yield from self._done(record)
             case LogEvent.JOB_ERROR:
@@ -223,32 +196,28 @@ class RunScreen(Screen):
                 yield from self._progress(record.done, record.total)
             case None if " has been submitted with SLURM jobid " in record.getMessage():
                 if single := SUBMITTED.match(record.getMessage()):
-                    self._begin(int(single[1]), "/".join(filter(None, single.group(2, 3))))
+                    self._running[int(single[1])] = "/".join(filter(None, single.group(2, 3))), time.monotonic()
             case _:
                 self._stopped |= record.getMessage().startswith(STOPPING)
                 self._ends |= record.getMessage().startswith(ENDING)
                 yield from super().lines(record)
-
-    def _begin(self, job: int, name: str) -> None:
-        self._names[job], self._running[job] = name, (name, time.monotonic())
 
     def _done(self, record: logging.LogRecord) -> Iterator[str]:
         self._failed.pop(record.job_id, None)  # a second attempt has succeeded
         rule = FINISHED.match(record.getMessage())
         name, start = self._running.pop(record.job_id, (rule[1] if rule else "all", None))
         if name != "all":
-            yield f"{_clock()} done: {name}" + (f" ({_duration(time.monotonic() - start)})" if start else "")
+            yield f"{_clock()} done: {name}" + (f" ({duration(time.monotonic() - start)})" if start else "")
 
     def _error(self, record: logging.LogRecord) -> Iterator[str]:
         """A failed job, and its log, unless that is of an earlier run; those that Ctrl-C has ended did not fail."""
-        self._running.pop(record.jobid, None)
+        name, _ = self._running.pop(record.jobid, (record.rule_name, None))
         if self._stopped:
             return
-        name = self._names.setdefault(record.jobid, record.rule_name)
         logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
         causes = filter(None, map(cause_of, logs))
         self._failed[record.jobid] = ": ".join([name, *(cause.removeprefix(ERROR) for cause in causes)])
-        yield f"{_clock()} failed: {name}; its log: {', '.join(map(str, logs)) or 'none'}"
+        yield f"{_clock()} failed: {name}; its log: {listed([*map(str, logs)]) or 'none'}"
         if record.rule_msg:  # of what ran it, such as SLURM
             yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
         for log in logs if self._show_logs else ():
@@ -259,8 +228,7 @@ class RunScreen(Screen):
             return
         self._told = time.monotonic()
         names = [name for name, _ in self._running.values()]
-        more = f" and {len(names) - RUNNING} more" * (len(names) > RUNNING)
-        running = f", running: {', '.join(names[:RUNNING])}{more}" if names else ""
+        running = f", running: {listed(names, RUNNING)}" if names else ""
         yield f"{_clock()} {done} of {total} jobs done{running}"
 
     def error(self, record: logging.LogRecord) -> Iterator[str]:
@@ -281,10 +249,10 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
     from entropy_valley.experiment.runs import jobs, plan, snapshot
     from entropy_valley.experiment.runs.audit import Audit
 
-    running = snapshot.current()
+    running = snapshot.running
     assert running, "the Snakefile is not that of this plugin"
-    listed = [jobs.Job(running.experiment, **jobs.told_by(running, record)) for record in records]
-    audit = Audit(jobs.Jobs(running.experiment, listed))
+    planned = [jobs.Job(running.experiment, **jobs.told_by(running, record)) for record in records]
+    audit = Audit(jobs.Jobs(running.experiment, planned))
     left = audit.jobs.all
     yield from plan.report(plan.Plan(audit, left), running.files, {job: audit.why(job) for job in left})
 
@@ -294,9 +262,7 @@ def _near(target: str) -> str:
     from entropy_valley.errors import nearest
     from entropy_valley.experiment.runs import snapshot
 
-    if target.startswith("-"):
-        return OPTION
-    running = snapshot.current()
+    running = snapshot.running
     assert running
     meant = {Path(path).name: path for path in running.targets}
     meant |= {name: name for name in (*running.targets, *RULES)}
@@ -321,25 +287,15 @@ def _unread() -> list[str]:
 
 def _counted(counts: Mapping[str, int]) -> Iterator[str]:
     """How many jobs each rule has."""
-    width = max(map(len, [*counts, "rule"]))
-    yield f"{'rule':{width}}  jobs"
-    yield from (f"{rule:{width}}  {count:4}" for rule, count in counts.items())
-    yield f"{'all':{width}}  {sum(counts.values()):4}\n"
+    for rule, count in {**counts, "all": sum(counts.values())}.items():
+        yield f"{rule:16}  {count:4}"
 
 
 def _ending(log: Path) -> list[str]:
-    """The errors of a log, with all that follows the last one; else its last lines."""
-    if not log.is_file():
-        return []
-    lines = [line.rstrip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    begin = max((place for place, line in enumerate(lines) if line.startswith(ERROR)), default=-LINES)
-    return [*(line for line in lines[: max(begin, 0)] if line.startswith(ERROR)), *lines[begin:]][:LINES]
+    """The last lines of a log."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
+    return [line.rstrip() for line in lines if line.strip()][-LINES:]
 
 
 def _clock() -> str:
     return time.strftime("[%H:%M:%S]")
-
-
-def _duration(seconds: float) -> str:
-    units = (("h", 3600), ("min", 60), ("s", 1))
-    return next(f"{seconds / size:.0f} {unit}" for unit, size in units if seconds >= 2 * size or unit == "s")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import multiprocessing
-import os
 import re
 import time
 
@@ -20,7 +19,6 @@ from entropy_valley.experiment.checking.size import Size
 from entropy_valley.experiment.checking.subject import Subject
 from entropy_valley.experiment.config import load_files
 from entropy_valley.experiment.demo.settings import stock_config
-from entropy_valley.model.load import load_backbone
 from entropy_valley.training import sft
 
 SMALLEST = ["config/studies.yaml", "config.yaml", "config/demo.yaml", "config/smallest.yaml"]
@@ -126,7 +124,7 @@ def test_a_backbone_that_is_not_run_has_one_line_that_says_why(monkeypatch):
     lines = {line.name: (line.state, line.text) for line in checking.everything(given, thorough=True)}
     assert [*lines][-4:] == ["memory llada-8b", "decoding llada-8b", "memory llama3-8b", "decoding llama3-8b"]
     assert lines["decoding llada-8b"] == ("skipped", "too large to be run on a CPU for a check")
-    assert lines["decoding llama3-8b"] == ("skipped", "an autoregressive backbone is decoded by transformers")
+    assert lines["decoding llama3-8b"] == ("skipped", "transformers decodes it")
 
 
 def test_a_training_that_hangs_or_fails_is_a_line(tmp_path, monkeypatch):
@@ -138,22 +136,9 @@ def test_a_training_that_hangs_or_fails_is_a_line(tmp_path, monkeypatch):
     monkeypatch.setattr(sft, "run", lambda job, threads: exit(1))
     with pytest.raises(CheckError, match="a process of a training failed"):
         computations.train(job, 1)
-    monkeypatch.setattr(computations.importlib.util, "find_spec", lambda name: None)
-    (line,) = checks.run([("training", lambda: computations.train(job, 1))])
-    assert line.text == "deepspeed is not installed here: run `make install`"
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     (line,) = checks.run([("training", lambda: computations.training(Subject("cuda", 4), tmp_path))])
     assert (line.state, line.text) == ("failed", "1 GPUs for 4 processes: lower `training.processes`")
-
-
-@pytest.mark.parametrize("family", ["llada", "dream", "diffullama"])
-def test_the_checkpoint_of_a_training_is_one_of_its_family(family, tmp_path):
-    shape = stock_config(vocabulary=1200, width=32, ffn=64, layers=2, heads=4, kv_heads=2)
-    described = {"family": family, "folder": os.devnull, "arguments": shape}
-    computations._write_checkpoint(described, Subject(), tmp_path / "checkpoint")
-    loaded = load_backbone(tmp_path / "checkpoint", family)
-    expected = computations.random_backbone(described, Subject(), vocab_size=1136).model.state_dict()
-    assert all(torch.equal(weight, expected[name]) for name, weight in loaded.model.state_dict().items())
 
 
 @pytest.mark.cluster
@@ -163,9 +148,9 @@ def test_all_of_the_thorough_check_passes(smallest):
     one = {"backbones": {"llada-tiny": smallest["backbones"]["llada-tiny"]}}
     lines = {line.name: line for line in checking.everything(Subject(**smallest | one), thorough=True)}
     assert {line.state for line in lines.values()} == {"ok", "skipped"}, lines
-    kinds = ("memory", "decoding", "bfloat16", "batches", "speed", "resuming")
+    kinds = ("memory", "decoding", "bfloat16", "batches", "speed")
     assert {f"{kind} llada-tiny" for kind in kinds} <= {name for name, line in lines.items() if line.state == "ok"}
-    assert lines["resuming llada-tiny"].text.endswith("resumed: the same adapter")
+    assert lines["resuming"].text.endswith("resumed: the same adapter")
 
 
 def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):
@@ -176,7 +161,3 @@ def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "CGROUP", tmp_path)
     monkeypatch.setattr(machine, "OF_PROCESS", tmp_path / "cgroup")
     assert machine.memory() == 2_000_000
-    (tmp_path / "cgroup").write_text("4:memory:/old\n2:cpu:/job\n")
-    (tmp_path / "memory" / "old").mkdir(parents=True)
-    (tmp_path / "memory" / "old" / "memory.limit_in_bytes").write_text("3000000\n")
-    assert machine.memory() == 3_000_000

@@ -104,7 +104,7 @@ def test_llada_tiny_needs_no_config(elsewhere, run):
     ("options", "message"),
     [
         (["in.txt", "--released", "zh-en"], "no adapter of mine for zh-en, seed 1. Of mine it has en-zh seed 1"),
-        (["in.txt", "--released", "en-fr"], "--released: the config has no 'en-fr'; did you mean "),
+        (["in.txt", "--released", "en-fr"], "--direction: the config has no 'en-fr'; did you mean "),
         (["in.txt", "--tiny", "en-de", "--backbone", "llada-8b"], "--backbone: not with --tiny, which is one model"),
         (["in.txt", "--released", "en-zh", "--device", "cuda"], "device: cuda, but torch sees no GPU"),
     ],

@@ -135,7 +135,7 @@ NAMES = [  # of what other keys define, or do not
     ({"matrix": {"seeds_of": {"llama": [1]}}}, "matrix.seeds_of.llama = [1]: 'llama' is not defined"),
     ({"valley": {"seeds": [9]}}, "valley.seeds = [9]: 9 is not defined; `matrix.seeds` has 1, 2, 3"),
     ({"tables": {"metrics": ["ter"]}}, "tables.metrics = ['ter']: 'ter' is not defined; `scoring` has comet22, bleu"),
-    ({"tables": {"studies": ["grdis"]}}, "'grdis' is not defined; did you mean readings? `studies` has these and "),
+    ({"tables": {"studies": ["grdis"]}}, "'grdis' is not defined; did you mean readings? `studies` has "),
     ({"sources": {"dev": {"name": "wmt22"}}}, "sources.dev: is the name of the development pairs"),
     *(
         (over, "'en-hz' is not defined; did you mean en-zh")

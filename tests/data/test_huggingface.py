@@ -158,21 +158,6 @@ def test_a_column_of_other_values_is_no_text(local, tmp_path, value):
         list(sources.make({**local, "split": "dev"}).pairs("en-zh", "dev", 1))
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"repository": "a/b", "revision": "c", "files": {"a": 5}}'])
-def test_a_manifest_of_others_is_one_error(local, tmp_path, content):
-    (tmp_path / "dataset.json").write_text(content)
-    with pytest.raises(InputError, match=r"dataset\.json: .*(files: it is required|must be)"):
-        list(sources.make(local).pairs("en-zh", "train", 1))
-
-
-def test_a_text_that_is_not_utf8_is_bad_input(local, tmp_path):
-    texts = pa.array([b"ein Stra\xdfe"], pa.binary()).view(pa.string())
-    rows = pa.StructArray.from_arrays([texts, texts], names=["zh", "en"])
-    pq.write_table(pa.table({"translation": rows}), tmp_path / "zh-en/dev-0.parquet")
-    with pytest.raises(InputError, match=r"data set someone/model \(zh-en, dev\): cannot be read: 'utf-8'"):
-        list(sources.make({**local, "split": "dev"}).pairs("zh-en", "dev", 1))
-
-
 def test_no_more_than_a_row_group_is_held(local, tmp_path):
     for number in range(3, 15):
         (tmp_path / f"zh-en/train-000{number:02}-of-00015.parquet").write_bytes(RELEASED[SHARDS[0]])

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from fake_hub import serve
-from run_rule import run_here
 
-from entropy_valley import files, results
+from entropy_valley import files
 from entropy_valley.data import build, sources
 from entropy_valley.data.dataset import HubFiles
 from entropy_valley.errors import InputError
@@ -117,41 +115,6 @@ def test_a_job_depends_on_the_files_of_its_splits_alone(source):
     assert hub.refused("de-en", "test") is None
     assert hub.refused("en-de", "train", "dev") == "has no train and no dev file of en-de; name it under `files`"
     assert hub.own_files("zh-en", "dev") == [f"{source['folder']}/enzh_dev.jsonl"]
-
-
-@pytest.fixture
-def run(tmp_path, reach):
-    """Fetch the data set from a hub on this machine by the workflow's scripts, then make the corpus; its folder."""
-    folder, out = tmp_path / "models" / "set", tmp_path / "datasets" / "set.json"
-
-    def run(server, revision=None):
-        reach(server.url)
-        settings = {"name": "json_lines", "dataset": "someone/model", "files": NAMES, "rows": ROWS}
-        wanted = sources.make(settings | {"revision": revision}).download._asdict()
-        run_here("fetch_dataset", wanted, (), out, {"folder": folder, "confirm": False})
-        outputs = {name: tmp_path / f"{name}.jsonl" for name in ("train", "dev")} | {"report": tmp_path / "corpus.json"}
-        read, execution = {"own": [], "dataset": [out]}, {"folder": folder, "rows": None}
-        run_here("corpus", spec(settings), read, outputs, execution)
-        run_here("testset", spec(settings, limit=None), read, tmp_path / "test.jsonl", execution)
-        return folder
-
-    return run
-
-
-def test_the_newest_commit_of_a_hub_is_resolved_once_and_written_down(run, source, tmp_path):
-    with serve({OLD: {"README.md": b""}, NEW: RELEASED | {"weights.bin": b"a pickle"}}) as server:
-        folder = run(server)
-        assert server.served == {name: len(written) for name, written in RELEASED.items()}
-    manifest = files.read_json(tmp_path / "datasets" / "set.json")
-    assert (manifest["repository"], manifest["revision"]) == ("someone/model", NEW)
-    assert manifest["files"] == {name: files.file_digest(folder / name) for name in NAMES["en-zh"].values()}
-    assert files.read_jsonl(tmp_path / "train.jsonl") == build.corpus(spec(source))[0]
-    assert files.read_jsonl(tmp_path / "test.jsonl") == build.testset(spec(source, limit=None))
-    for name in ("train.jsonl", "test.jsonl"):  # the record says which commit was read
-        assert str(tmp_path / "datasets" / "set.json") in results.record_of(tmp_path / name).inputs
-    with serve({NEW: RELEASED, OLD: RELEASED}) as server:
-        run(server)
-        assert not server.served
 
 
 def test_another_commit_is_another_folder():

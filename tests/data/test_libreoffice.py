@@ -46,12 +46,6 @@ def test_paragraphs_are_paired_by_file_and_id(unpacked):
     assert ("Click Insert, then Table.", "Wählen Sie Einfügen und dann Tabelle.") in pairs
 
 
-def test_both_directions_have_the_same_split(unpacked):
-    source = sources.make(unpacked)
-    backward = {split: [pair[::-1] for pair in part] for split, part in all_pairs(source, "de-en").items()}
-    assert all(backward.values()) and backward["train"] == all_pairs(source)["train"]
-
-
 def test_a_language_that_is_not_unpacked_is_named(unpacked):
     source = sources.make(unpacked)
     with pytest.raises(InputError, match=r"zh-CN: has no help. Run apt-get download libreoffice-help-zh-cn"):
@@ -79,3 +73,9 @@ def test_a_mixture_trains_on_no_sentence_that_a_part_of_it_holds_out(unpacked, t
     trained, held_out = ({row["target"] for row in rows} for rows in (train, dev))
     tested = {pair[1] for part in parts for pair in sources.make(part).pairs("en-de", "test", 1)}
     assert tested and held_out and not trained & (held_out | tested) and not held_out & tested
+
+
+def test_both_directions_have_the_same_split(unpacked):
+    source = sources.make(unpacked)
+    backward = {split: [pair[::-1] for pair in part] for split, part in all_pairs(source, "de-en").items()}
+    assert all(backward.values()) and backward["train"] == all_pairs(source)["train"]

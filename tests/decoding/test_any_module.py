@@ -14,8 +14,6 @@ from transformers import (
     BertForMaskedLM,
     GPT2Config,
     GPT2LMHeadModel,
-    GPTNeoXConfig,
-    GPTNeoXForCausalLM,
     ModernBertConfig,
     ModernBertForMaskedLM,
     PreTrainedTokenizerFast,
@@ -23,7 +21,7 @@ from transformers import (
     Qwen3MoeForCausalLM,
 )
 
-from entropy_valley import InputError, Translator, choose_length, files
+from entropy_valley import InputError, Translator, choose_length, files, make_method
 from entropy_valley.decoding.canvas import CachePolicy
 from entropy_valley.model import load
 from entropy_valley.model.load import load_backbone, stock_model
@@ -91,14 +89,14 @@ def test_a_module_translates_as_a_plain_loop_does(module, tokenizer):
         assert ours.text == translator.prompt.text([token for token in tokens if token != mask])
 
 
-def test_a_stock_class_translates_as_the_decoder_does(diffusion):
+def test_a_stock_class_translates_as_the_decoder_does(backbone):
     """By an order that looks at the SIG in each step, too."""
-    tokenizer, module = diffusion.tokenizer, stock_model(diffusion.family, diffusion.model)
+    tokenizer, module = backbone.tokenizer, stock_model(backbone.family, backbone.model)
     more = {"order": "sig_first", "order_settings": {"sig": "stepwise_kl"}}
     wrapped = Translator.of(
-        module, tokenizer, mask=diffusion.mask_id, eos=diffusion.eos_id, shifted=diffusion.shifted, **GIVEN, **more
+        module, tokenizer, mask=backbone.mask_id, eos=backbone.eos_id, shifted=backbone.shifted, **GIVEN, **more
     )
-    ours = Translator(diffusion, wrapped.prompt, wrapped.method, steps=3, **more).translate(SOURCES[:4])
+    ours = Translator(backbone, wrapped.prompt, wrapped.method, steps=3, **more).translate(SOURCES[:4])
     for one, other in zip(wrapped.translate(SOURCES[:4]), ours, strict=True):
         assert (one.canvas, one.text) == (other.canvas, other.text)
         assert one.entropies == pytest.approx(other.entropies, abs=1e-4)
@@ -117,16 +115,12 @@ def test_a_module_that_stays_causal_is_refused(tokenizer):
 # --- A backbone of a config: `family: stock`.
 
 
-@pytest.fixture(scope="module", params=["modernbert", "gpt_neox"])
-def folder(tokenizer, tmp_path_factory, request):
-    """A checkpoint with layer norms and GELU; attention in windows, or rotation of a quarter of a head and biases."""
-    folder = tmp_path_factory.mktemp(request.param) / "stock"
-    if request.param == "gpt_neox":
-        model = small(GPTNeoXForCausalLM, GPTNeoXConfig)
-    else:
-        windows = {"local_attention": 8, "global_attn_every_n_layers": 2, "pad_token_id": 0}
-        model = small(ModernBertForMaskedLM, ModernBertConfig, **windows)
-    model.save_pretrained(folder)
+@pytest.fixture(scope="module")
+def folder(tokenizer, tmp_path_factory):
+    """A checkpoint with layer norms, GELU and attention in windows."""
+    folder = tmp_path_factory.mktemp("modernbert") / "stock"
+    windows = {"local_attention": 8, "global_attn_every_n_layers": 2, "pad_token_id": 0}
+    small(ModernBertForMaskedLM, ModernBertConfig, **windows).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
@@ -135,9 +129,8 @@ def test_a_stock_class_goes_through_a_job_of_the_workflow(folder, testset, tmp_p
     bench = Bench(tmp_path, folder.parent, testset, "stock")
     rows, _ = bench.decode("ev", steps=3)
     backbone = load_backbone(folder, "stock")
-    name = json.loads((folder / "config.json").read_text())["architectures"][0]
-    module = {"GPTNeoXForCausalLM": GPTNeoXForCausalLM, "ModernBertForMaskedLM": ModernBertForMaskedLM}[name]
-    module, prompt = module.from_pretrained(folder).eval(), Prompt(bench.spec["prompt"], backbone.tokenizer)
+    module = ModernBertForMaskedLM.from_pretrained(folder).eval()
+    prompt = Prompt(bench.spec["prompt"], backbone.tokenizer)
     sources = [row["source"] for row in files.read_jsonl(testset)]
     for row, source in zip(rows, sources, strict=True):
         tokens = plain(module, prompt.encode(source), row["canvas"]["length"], 3, backbone.mask_id, backbone.eos_id)
@@ -181,3 +174,56 @@ def test_what_a_stock_class_lacks_is_said(folder):
             load_backbone(folder, "stock", **given)
     with pytest.raises(InputError, match="cache: a stock class keeps no prompts"):
         Translator.load(folder, family="stock", cache=CachePolicy(4), **GIVEN)
+
+
+# --- A length for anybody's model: by a function from ids to logits, the canvases of the engine.
+
+RATIOS = {"ratios": [0.6, 0.8, 1.0, 1.2]}
+
+
+def chosen(backbone, logits_of, prompt, source, method):
+    return choose_length(
+        logits_of,
+        prompt.encode(source),
+        method,
+        mask_id=backbone.mask_id,
+        eos_id=backbone.eos_id,
+        shifted=backbone.shifted,
+        source_tokens=len(prompt.tokens(source)),
+    )
+
+
+@pytest.mark.parametrize("method", ["ev", "ratio"])
+def test_the_choices_are_the_translators(backbone, method):
+    prompt = Prompt("{src} = ", backbone.tokenizer)
+    method = make_method(method, RATIOS if method == "ev" else {"ratios": 0.8})
+    logits_of_stock = logits_of(stock_model(backbone.family, backbone.model))
+    for source, ours in zip(
+        SOURCES, Translator(backbone, prompt, method, steps=1).translate(SOURCES[:6]), strict=False
+    ):
+        mine = chosen(backbone, logits_of_stock, prompt, source, method)
+        assert (mine.canvas, mine.scores.keys()) == (ours.canvas, ours.scores.keys())
+        for slots, reading in ours.readings.items():
+            assert mine.readings[slots].tokens == reading.tokens
+            assert mine.readings[slots].entropies == pytest.approx(reading.entropies, abs=1e-4)
+
+
+def test_candidate_lengths_are_enough(llada):
+    prompt = Prompt("{src} = ", llada.tokenizer)
+    mine = chosen(llada, logits_of(stock_model(llada.family, llada.model)), prompt, SOURCES[0], [5, 7, 9])
+    assert [*mine.entropies] == [5, 7, 9] and mine.canvas == min(mine.entropies, key=mine.entropies.get)
+
+
+@pytest.mark.parametrize(
+    ("logits_of", "method", "problem"),
+    [
+        (lambda ids: torch.zeros(ids.shape[1], 9), [], "lengths = .* at least 1 item"),
+        (lambda ids: torch.zeros(ids.shape[1], 9), [1, 4], "lengths.0 = 1: must be greater than or equal to 2"),
+        (lambda ids: torch.zeros(3, 9), [4], r"returns \(3, 9\) for 6 ids"),
+        (lambda ids: torch.full((1, ids.shape[1], 9), torch.nan), [4], "returns NaN"),
+        (None, make_method("oracle", {}), "needs the reference"),
+    ],
+)
+def test_what_cannot_be_read_is_named(logits_of, method, problem):
+    with pytest.raises(InputError, match=problem):
+        choose_length(logits_of, [1, 2], method, mask_id=3, eos_id=4)

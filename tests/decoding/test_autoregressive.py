@@ -11,7 +11,6 @@ from bench import Bench, killed_at_the_sixth_result
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.load import stock_model
-from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation import beam_search
 from entropy_valley.translation.beam_search import BeamSearch, Search, Task
 
@@ -115,38 +114,8 @@ def bench(tmp_path, checkpoints, testset):
     return Bench(tmp_path, checkpoints, testset, "llama3")
 
 
-def test_the_job_writes_what_the_search_finds(bench, llama3):
-    (rows, info), pairs = bench.generate(), files.read_jsonl(bench.testset)
-    texts = [bench.spec["prompt"].replace("{src}", pair["source"]) for pair in pairs]
-    prompts = [[llama3.bos_id, *llama3.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in texts]
-    results, _ = found(llama3, search_for(4, 1.0, 24), prompts)
-    for pair, row, result in zip(pairs, rows, results, strict=True):
-        length = len(result.tokens) + result.finished
-        assert row == {
-            "id": pair["id"],
-            "hypothesis": llama3.tokenizer.decode(result.tokens, skip_special_tokens=True).strip(),
-            "length": length,
-            "tokens": result.tokens,
-            "logprob": result.logprob,
-            "calls": length,
-        }
-    unfinished = sum(not result.finished for result in results)
-    assert 0 < unfinished < info["sentences"] == 12
-    assert (info["unfinished"], info["calls"]) == (unfinished, sum(row["calls"] for row in rows))
-    decoder = info["signature"]["decoder"].split("|")
-    assert decoder[0].startswith("transformers ") and decoder[1:] == ["beam4", "lp1", "float32", "max24"]
-    assert info["signature"]["backbone_digest"] == llama3.digest
-    assert info["signature"]["data_digest"] == files.file_digest(bench.testset)
-
-
 def test_a_translation_may_end_with_its_first_line(bench, llama3):
     """As the authors cut it: what is before the first break, even where that is nothing. The store's tokens do."""
-    texts = ["one two\nEnglish: three", "\nfour", " five ", ""]
-    prompt = Prompt("{src}", llama3.tokenizer)
-    for text in texts:
-        tokens = prompt.tokens(text)
-        assert prompt.text(tokens, first_line=True) == prompt.tokenizer.decode(tokens).split("\n")[0].strip()
-    assert prompt.text(prompt.tokens(texts[0])) == texts[0]
 
     def text(tokens):
         return llama3.tokenizer.decode(tokens, skip_special_tokens=True).split("\n")[0].strip()

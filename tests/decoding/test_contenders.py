@@ -17,7 +17,6 @@ RATIOS = METHODS["ev"]["ratios"]
 @pytest.fixture
 def bench(tmp_path, checkpoints, testset, monkeypatch):
     monkeypatch.setitem(METHODS, "neighbours", {"ratios": RATIOS, "rescoring": "reveal"})
-    monkeypatch.setitem(METHODS, "wide", {"method": "neighbours", "ratios": RATIOS, "rescoring": "reveal", "radius": 3})
     return Bench(tmp_path, checkpoints, testset)
 
 
@@ -62,9 +61,8 @@ def alone(bench, canvases):
     return list(zip(*decoded, strict=True))
 
 
-@pytest.mark.parametrize("method", ["neighbours", "wide"])
-def test_it_is_each_decoded_alone_and_the_best(bench, method):
-    rows, info = bench.decode(method)
+def test_it_is_each_decoded_alone_and_the_best(bench):
+    rows, info = bench.decode("neighbours")
     canvases = [row["canvas"] for row in rows]
     (ledger,) = bench.ledgers()
     assert any(len(canvas["contenders"]) > 1 for canvas in canvases if "contenders" in canvas)

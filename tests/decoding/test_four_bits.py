@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import types
 
@@ -11,11 +10,9 @@ import torch
 from tiny_checkpoints import SOURCES
 
 from entropy_valley import InputError, Translator
-from entropy_valley.decoding import reference
 from entropy_valley.experiment.checking.size import Size
 from entropy_valley.model.load import load_backbone
 
-HERE = importlib.util.find_spec("bitsandbytes") is not None
 GIVEN = {"prompt": "{src} = ", "ratios": [0.6, 0.8, 1.0], "steps": 3}
 
 
@@ -56,16 +53,6 @@ def test_layers_and_nothing_else_are_in_four_bits(checkpoints, name, stand_in):
         Translator.load(folder, **GIVEN, dtype=dtype).translate(SOURCES[:3]) for dtype in ("nf4", "bfloat16")
     )
     assert ours == theirs
-
-
-@pytest.mark.skipif(not HERE, reason="bitsandbytes is not installed")
-def test_bitsandbytes_translates(checkpoints):
-    rounded, small = (load_backbone(checkpoints / "dream", "dream", dtype=dtype) for dtype in ("bfloat16", "nf4"))
-    near, far = (reference.slot_logits(one, [3, 4, 5, 6], [small.mask_id] * 5) for one in (rounded, small))
-    assert 0 < (near - far)[near.isfinite()].abs().mean() < 0.5 * near[near.isfinite()].std()
-    assert len(Translator.load(checkpoints / "dream", **GIVEN, dtype="nf4").translate(SOURCES[:3])) == 3
-    held = [sum(weight.nbytes for weight in one.model.model.layers.parameters()) for one in (rounded, small)]
-    assert held[1] < 0.3 * held[0]  # and the scales, which are beside the weights
 
 
 def test_what_is_said_without_bitsandbytes(checkpoints, monkeypatch):

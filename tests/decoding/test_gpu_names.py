@@ -21,7 +21,7 @@ def machine(monkeypatch):
     """A function that gives this machine other GPUs, by their names; at first it has none."""
 
     def has(*names):
-        listed = "".join(f"GPU {place}: {name} (UUID: GPU-{place})\n" for place, name in enumerate(names))
+        listed = "".join(f"{place}, GPU-{place}, {name}\n" for place, name in enumerate(names))
         monkeypatch.setattr(gpus, "nvidia_smi", lambda: listed)
 
     has()

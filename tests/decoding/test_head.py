@@ -7,7 +7,6 @@ import math
 
 import pytest
 import torch
-from tiny_adapters import adapter_of
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from entropy_valley.decoding import head as heads
@@ -15,7 +14,6 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import Canvas, Queue
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.head import Head, float32_product, slot_values, sourced_values
-from entropy_valley.model.adapters import attach
 from entropy_valley.model.load import load_backbone
 
 
@@ -59,38 +57,12 @@ def test_nearly_certain_slots_keep_their_order(block):
 
 
 @torch.inference_mode()
-def test_neither_chunks_nor_neighbours_change_a_row(monkeypatch):
-    head, states = random_head(300, 500, 2)
-    whole = slot_values(Head(head), states, mask_id=0, eos_id=2)
-    monkeypatch.setitem(heads.BLOCK, "cpu", (4, 4096))
-    chunked = slot_values(Head(head), states, mask_id=0, eos_id=2)
-    alone = [slot_values(Head(head), states[row : row + 1], mask_id=0, eos_id=2) for row in (0, 150, 299)]
-    for column in range(4):
-        assert torch.equal(whole[column], chunked[column])
-        assert torch.equal(whole[column][[0, 150, 299]], torch.cat([values[column] for values in alone]))
-
-
-@torch.inference_mode()
 def test_equal_logits_give_the_lower_token(block):
     head = torch.nn.Linear(1, 300, bias=False)
     head.weight.data.zero_()
     values = slot_values(Head(head), torch.ones(5, 1), mask_id=0, eos_id=2)
     assert values.token.tolist() == [1] * 5
     torch.testing.assert_close(values.entropy, torch.full((5,), 299.0, dtype=torch.float64).log())
-
-
-@torch.inference_mode()
-def test_an_adapter_beside_the_heads_weights_counts(block):
-    head, states = random_head(20, 300, 1)
-    down, up = torch.randn(2, 16), torch.randn(300, 2)
-    merged = torch.nn.Linear(16, 300, bias=False)
-    merged.weight.data = head.weight + up @ down
-    model = torch.nn.ModuleDict({"lm_head": head})
-    model.untie = lambda: None
-    attach(model, adapter_of({"lm_head": (down, up)}, alpha=2), "here")
-    pair = (slot_values(Head(module), states, mask_id=7, eos_id=2) for module in (merged, model["lm_head"]))
-    for column, other in zip(*pair, strict=True):
-        torch.testing.assert_close(column, other, rtol=1e-4, atol=1e-6)
 
 
 # --- SIG against its definition, where that can be computed, and where only the exact answer can.
@@ -160,16 +132,20 @@ def test_distributions_that_share_nothing_stay_finite(block):
 
 
 @torch.inference_mode()
-def test_neither_chunks_nor_neighbours_change_a_sig(monkeypatch):
+def test_neither_chunks_nor_neighbours_change_a_row(monkeypatch):
     head, own, other = random_pair(2, rows=300)
     monkeypatch.setitem(heads.BLOCK, "cpu", (512, 30))
-    whole = sourced_values(Head(head), own, other, *every(own), MASK, EOS)[1]
-    alone = [
-        sourced_values(Head(head), own[[row]], other[[row]], *every(own[[row]]), MASK, EOS)[1] for row in (0, 150, 299)
-    ]
-    assert torch.equal(whole[[0, 150, 299]], torch.cat(alone))
+
+    def columns(*rows):
+        """Values and SIG of these rows alone, or of all."""
+        these = [own[[*rows]], other[[*rows]]] if rows else [own, other]
+        values, sigs = sourced_values(Head(head), *these, *every(these[0]), MASK, EOS)
+        return *values, sigs
+
+    whole, alone = columns(), [columns(row) for row in (0, 150, 299)]
     monkeypatch.setitem(heads.BLOCK, "cpu", (4, 30))
-    assert torch.equal(whole, sourced_values(Head(head), own, other, *every(own), MASK, EOS)[1])
+    for column, chunked, parts in zip(whole, columns(), zip(*alone, strict=True), strict=True):
+        assert torch.equal(column, chunked) and torch.equal(column[[0, 150, 299]], torch.cat(parts))
 
 
 @torch.inference_mode()

@@ -17,7 +17,6 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from entropy_valley.decoding import engine, head
-from entropy_valley.decoding.batch import Batch
 from entropy_valley.decoding.canvas import Canvas, ProbeResult, Queue
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.requests import make_denoiser
@@ -141,17 +140,3 @@ def test_the_host_waits_once_a_pass_and_calls_few_operations(llada, name, settin
     passes = ours.ledger["passes"]
     assert waits == {"cpu": passes}
     assert calls["model"] < 150 * passes and calls["engine"] < 32 * passes
-
-
-@pytest.mark.parametrize("name", ["med", "random", "sig_first", "entropy_weighted_sig"])
-def test_a_first_step_that_a_probe_has_told_does_not_touch_the_device(llada, name):
-    order = make_denoiser(name)
-    cases = list(canvases(llada, order))[:5]
-    readings = dict(
-        engine.Engine(llada).run(Queue((n, dataclasses.replace(one, counts=())) for n, one in enumerate(cases)))
-    )
-    named = [(place, dataclasses.replace(one, start=readings[place])) for place, one in enumerate(cases)]
-    ours = engine.Engine(llada)
-    ours._device = torch.device("meta")
-    batch, settled = ours._enter(Batch.of([], ours.backbone.mask_id), named, order)
-    assert len(batch) + len(settled) == 5 and set(batch.steps) <= {1}

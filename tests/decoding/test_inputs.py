@@ -3,15 +3,12 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from tiny_checkpoints import run_model
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.model.checkpoint import checkpoint_digest, load_tokenizer
+from entropy_valley.model.checkpoint import load_tokenizer
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.translation.pipeline import Inputs
-
-TEMPLATE = "English: {src}\nGerman: "
 
 
 @pytest.fixture(scope="module")
@@ -38,24 +35,6 @@ def test_a_token_declared_beside_the_tokenizer_is_one_token(checkpoint, tmp_path
     files.write_json(folder / "tokenizer_config.json", settings | {"mask_token": "ти", "add_bos_token": True})
     tokenizer = load_tokenizer(folder, family)
     assert tokenizer.get_vocab()["ти"] in tokenizer("cat ти dogs", add_special_tokens=False)["input_ids"]
-
-
-@pytest.mark.parametrize("value", [None, []])
-def test_declarations_of_another_type_are_one_error(checkpoint, tmp_path, value):
-    folder = shutil.copytree(checkpoint, tmp_path / "checkpoint")
-    settings = files.read_json(folder / "tokenizer_config.json")
-    files.write_json(folder / "tokenizer_config.json", settings | {"added_tokens_decoder": value})
-    with pytest.raises(InputError, match=r"tokenizer\.json: is not a tokenizer that can be read"):
-        load_tokenizer(folder, FAMILIES["diffullama"])
-
-
-def test_it_knows_prompt_context_and_digests(checkpoint):
-    read = run_model(checkpoint, "diffullama", prompt=TEMPLATE, bos=True)
-    bare = run_model(checkpoint, "diffullama", prompt=TEMPLATE)
-    assert read.checkpoint.context == 128 and read.texts.turn_end is None
-    assert read.prompt.encode("cat")[1:] == bare.prompt.encode("cat")
-    assert read.prompt.encode("cat")[0] == read.prompt.tokenizer.get_vocab()["<s>"]
-    assert read.checkpoint.digest == checkpoint_digest(checkpoint)
 
 
 INPUTS = Inputs("test.jsonl", ["s6", "s7", "s8"], [[1] * 30, [1] * 39, [1] * 40], [1], 40)

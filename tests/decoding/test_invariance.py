@@ -17,16 +17,16 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from entropy_valley.decoding.canvas import Canvas, Queue
+from entropy_valley.decoding.canvas import Canvas, Queue, Reuse
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.head import HEAD_ROWS, whole_sums
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.requests import make_denoiser
-from entropy_valley.errors import InputError
 from entropy_valley.lengths.length_head import mean_states
 from entropy_valley.model import attention
 from entropy_valley.model.attention import pack
 from entropy_valley.model.load import load_backbone
+from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.translation.job import TOKENS, padded_tokens
 
 FILL = 320
@@ -93,16 +93,6 @@ def test_a_canvas_longer_than_a_pass_runs_alone(narrow, canvases):
     assert run(narrow, named[-1:])[0] == {named[-1][0]: together[named[-1][0]]}
 
 
-def test_the_ledger_counts_the_padding(narrow, canvases):
-    short = list(enumerate(canvases))[:-1]
-    _, _, ledger = run(narrow, short)
-    assert ledger["tokens"] + ledger["unused"] + ledger["padded"] == FILL * ledger["passes"] and ledger["padded"]
-    assert f"and {ledger['padded']} of padding" in ledger.text()
-    _, _, plain = run(narrow, short, fill=None)
-    assert (plain["tokens"], plain["rows"], plain["padded"]) == (ledger["tokens"], ledger["rows"], 0)
-    assert "padding" not in plain.text()
-
-
 def test_mean_states_of_prompts_are_those_of_each_alone(narrow):
     rng = random.Random(4)
     prompts = [[rng.randrange(len(narrow.tokenizer)) for _ in range(length)] for length in (3, 9, 40, 41, 100)]
@@ -159,15 +149,6 @@ def test_cublaslt_is_preferred_where_cuda_is_compiled_in(build, asked, monkeypat
     assert calls == asked
 
 
-def test_without_memory_a_padded_pass_is_an_error(narrow, canvases, monkeypatch):
-    def fails(*given):
-        raise torch.OutOfMemoryError("out of memory")
-
-    monkeypatch.setattr(Engine, "_read", fails)
-    with pytest.raises(InputError, match=r"decoding.batch_invariant: .*padded to 320 tokens"):
-        run(narrow, list(enumerate(canvases)))
-
-
 @pytest.mark.parametrize(
     ("setting", "device", "wanted"),
     [("auto", "cpu", False), ("auto", "cuda", True), ("auto", "cuda:1", True)]
@@ -177,3 +158,27 @@ def test_auto_is_for_gpus(setting, device, wanted):
     spec = {} if setting == "auto" else {"batch_invariant": setting}
     assert padded_tokens(spec, device, None) == (TOKENS[device[:4].rstrip(":")] if wanted else None)
     assert padded_tokens(spec, device, 99) == (99 if wanted else None)
+
+
+# --- As far as a CPU can tell: what a GPU compiles are two graphs.
+
+
+@pytest.mark.parametrize("attention", [BOTH_WAYS, PREFIX])
+def test_two_graphs_serve_all_layers_and_passes(attention, llada):
+    """Through the real compiler; a canvas longer than a pass is not compiled. Nothing of the model stays changed."""
+    torch._dynamo.reset()
+    backbone = dataclasses.replace(llada, attention=attention)
+    draw, canvases = random.Random(5), []
+    for length in (1, 2, 5, 9, 9, 20, 33, 120):
+        canvases.append(
+            Canvas([draw.randrange(60) for _ in range(draw.randint(4, 20))], length, reuse=Reuse(is_source=length == 9))
+        )
+    eager = dict(Engine(backbone, fill=96).run(Queue(enumerate(canvases))))
+    torch._dynamo.utils.counters.clear()
+    compiled = dict(Engine(backbone, fill=96, compile_layers=True).run(Queue(enumerate(canvases))))
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 2  # a half each
+    for place, read in eager.items():
+        assert compiled[place].tokens == read.tokens
+        assert compiled[place].entropies == pytest.approx(read.entropies, abs=1e-4)
+    assert dict(Engine(backbone, fill=96).run(Queue(enumerate(canvases)))) == eager
+    assert compiled[7] == eager[7] and compiled != eager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import reference_variants
 from bench import METHODS, Bench, with_turn_end
 
 from entropy_valley import files
@@ -15,7 +16,7 @@ from entropy_valley.model.prompt import Prompt
 from entropy_valley.revisions import DECODING
 from entropy_valley.translation.pipeline import Texts
 
-STEPWISE, NO_STORE = {"sig": "stepwise_kl"}, {"store": None}
+STEPWISE, DAEDAL = {"sig": "stepwise_kl"}, {"eos_window": 1, "cap": 24}
 
 
 def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, testset, diffusion):
@@ -64,32 +65,31 @@ def test_costs_are_the_methods_and_the_engines(bench):
     assert info["signature"]["data_digest"] == files.file_digest(bench.testset)
 
 
-@pytest.mark.parametrize(
-    ("order", "settings"), [("sig_first", STEPWISE), ("hybrid", {"p": 0.5, **STEPWISE}), ("random", {"seed": 3})]
-)
-def test_costs_of_an_order_count_its_source_free_passes(bench, order, settings):
-    rows, entry = bench.decode("ev", order=order, **settings)
+def test_costs_of_a_variable_length_decoder(bench, llada, monkeypatch):
+    """The last probe of its own method is its first pass. With another method: golden.json."""
+    monkeypatch.setitem(METHODS, "daedal", {"ratios": 1.2, **DAEDAL})
+    rows, info = bench.decode("daedal", order="daedal", **DAEDAL)
+    for pair, row in zip(files.read_jsonl(bench.testset), rows, strict=True):
+        canvas, text = row["canvas"], bench.spec["prompt"].replace("{src}", pair["source"])
+        prompt = llada.tokenizer(text, add_special_tokens=False)["input_ids"]
+        tokens, lengths = reference_variants.daedal(llada, prompt, canvas["length"], 1, 24)
+        end = tokens.index(llada.eos_id) if llada.eos_id in tokens else len(tokens)
+        assert (row["tokens"], row["length"]) == (tokens[:end], len(tokens))
+        assert row["calls"] == row["passes"] + 1 == canvas["calls"] + len(lengths)
+        assert row["slots"] == canvas["slots"] + sum(lengths)
     (ledger,) = bench.ledgers()
-    extra = {"sig_first": 8, "hybrid": 4, "random": 0}[order]
-    for row in rows:
-        assert row["calls"] == row["canvas"]["calls"] + 8 + extra
-        assert row["slots"] == row["canvas"]["slots"] + (8 + extra) * row["length"]
     assert ledger["tokens"] == sum(row["run_tokens"] for row in rows)
     assert ledger["rows"] == sum(row["head_rows"] for row in rows)
-    shown = {"sig_first": "sig=stepwise_kl", "hybrid": "p=0.5,sig=stepwise_kl", "random": "seed=3"}[order]
-    assert f"|{order}({shown})|T8|" in entry["signature"]["decoder"]
+    assert info["within_steps"] == info["sentences"] == 12
 
 
-def test_costs_of_a_sig_against_a_distractor(bench):
-    """Two calls, of which the engine runs the second alone: the first is also the first step's."""
-    rows, entry = bench.decode("ratio", execution=NO_STORE, order="sig_first")
-    for row in rows:
-        canvas = row["canvas"]
-        assert row["calls"] == canvas["calls"] + 10 and row["slots"] == canvas["slots"] + 10 * row["length"]
-    assert "|sig_first(sig=distractor)|T8|" in entry["signature"]["decoder"]
-    bench.decode("ratio", order="sig_first")  # the store shares what two sentences read
-    (ledger,) = bench.ledgers()
-    assert ledger["tokens"] <= sum(row["run_tokens"] for row in rows)
+def test_a_variable_length_decoders_result_is_stored_whatever_t_is(bench, no_model):
+    first = bench.decode("ratio", order="daedal", **DAEDAL)
+    bench.decode("ratio", order="daedal", eos_window=2, cap=24)
+    bench.decode("ratio", order="rho_eos", cap=24)
+    assert [ledger["computed"] for ledger in bench.ledgers()] == [12, 12, 12]
+    no_model()
+    assert bench.decode("ratio", order="daedal", **DAEDAL, steps=2) == first
 
 
 def test_an_order_and_its_settings_name_a_decode(bench, no_model):
@@ -162,9 +162,8 @@ def test_a_prompt_cache_has_results_of_its_own_but_what_is_exact_is_shared(bench
     assert computed[1][0] == calls - 12
 
 
-@pytest.mark.parametrize("refresh", [1, 3, "never"])
-def test_costs_are_the_engines_with_a_prompt_cache(bench, refresh):
-    bench.spec |= {"prompt_cache": refresh} if refresh != 1 else {}
+def test_costs_are_the_engines_with_a_prompt_cache(bench):
+    bench.spec["prompt_cache"] = 3
     rows, _ = bench.decode("ev", order="hybrid", p=0.5, **STEPWISE)
     (ledger,) = bench.ledgers()
     assert ledger["tokens"] == sum(row["run_tokens"] for row in rows)

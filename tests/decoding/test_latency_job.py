@@ -34,14 +34,6 @@ def test_a_batch_has_so_many_sentences(bench):
     assert (alone["batch"], whole["batch"], parts["batch"]) == (1, 5, 2)
 
 
-def test_probes_of_a_sentence_share_a_pass(bench):
-    value = bench.latency("ev", sentences=100, repeats=1)
-    rows, entry = bench.decode("ev")
-    probes = sum(row["canvas"]["calls"] for row in rows)
-    passes = value["single"]["passes"] + value["single"]["foreseen"]
-    assert passes == pytest.approx((entry["passes"] - probes + 12) / 12)
-
-
 def test_median_of_the_repeats_without_the_round_that_warms_up(bench, monkeypatch):
     spent = iter([100.0, 5.0, 15.0, 10.0, 100.0, 1.0, 1.0, 2.0])
     starts = itertools.chain.from_iterable((0.0, seconds) for seconds in spent)

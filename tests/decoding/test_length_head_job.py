@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from bench import METHODS, Bench
 
@@ -33,21 +31,6 @@ def trained(bench, seed=1):
     model = RunModel(bench.spec, bench.execution)
     with model.store:
         return Fits.of(model, {"length_head": bench.fits["length_head"] | {"seed": seed}}), model.ledger
-
-
-def test_the_report_is_of_training_and_dev_pairs(bench):
-    fits, ledger = trained(bench)
-    info = fits.facts["length_head"]
-    assert (info["train"]["pairs"], info["dev"]["pairs"]) == (9, 12)
-    assert 0 <= info["dev"]["accuracy"] <= 1 and info["dev"]["mae"] >= 0
-    assert LengthHead.of(fits.head).weight.shape == (11, 32)  # 2 to 12 slots
-    assert ledger["rows"] == 0
-
-
-def test_a_second_training_gives_the_same_bytes(bench):
-    bench.execution = dataclasses.replace(bench.execution, store=None)
-    weights = [trained(bench, seed)[0].head for seed in (1, 1, 2)]
-    assert weights[0] == weights[1] != weights[2]
 
 
 def test_canvases_and_translations_from_a_head(bench, no_model):
@@ -88,10 +71,3 @@ def test_the_translator_reads_the_same_head(bench, llada):
     assert [(one.text, one.length) for one in translations] == [(row["hypothesis"], row["length"]) for row in rows]
     with pytest.raises(InputError, match="needs a length head"):
         Translator(llada, prompt, length_method).translate(sources)
-
-
-def test_a_benchmark_reads_the_prompts_under_the_clock(bench):
-    """The head itself comes from the store."""
-    _, entry = bench.decode("length_head")
-    single = bench.latency("length_head", sentences=100, repeats=1)["single"]
-    assert single["passes"] + single["foreseen"] == entry["passes"] / entry["sentences"]

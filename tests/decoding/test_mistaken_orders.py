@@ -76,6 +76,18 @@ def test_integers_flags_and_infinities_are_scores(users_class, scores):
     assert len(revealed) == 6 and revealed.count(MASK) == 4
 
 
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("from entropy_valley.decoding.orders import Order\nclass Mine(Order): ...", "abstract method scores"),
+        ("class Mine:\n    def scores(self, slots): ...", "inherits from neither Order nor VariableLengthDecoder"),
+    ],
+)
+def test_a_wrong_class(users_class, code, problem):
+    with pytest.raises(InputError, match=problem):
+        make_denoiser(users_class(code))
+
+
 def test_a_model_that_gives_no_numbers_is_no_fault_of_the_order():
     with pytest.raises(InputError, match=r"model: gives NaN for slot 1 of a canvas of 3 slots\. Its weights or"):
         step(make_denoiser("med"), (0.1, math.nan, 0.2, 0.5, 0.6, 0.4))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import random
 
 import numpy as np
@@ -30,27 +28,6 @@ from entropy_valley.translation.pipeline import distractors
 MASK = 99
 SETTINGS = {"hybrid": {"p": 0.5}}
 STEPWISE = {"sig": "stepwise_kl"}
-# Two canvases of four slots, one of which is revealed already, and of two.
-CANVASES = [Canvas([5, 6], 4, [1] * 4, budget=8), Canvas([7], 2, [1] * 2, budget=2)]
-ENTROPY, SIG = [0.0, math.log(4), 1.0, 0.5, 0.2], [1.0, 2.0, 0.1, 0.3, 0.4]
-
-
-def slots(steps=(1, 0), sig=SIG):
-    tensor = torch.tensor(ENTROPY, dtype=torch.float64)
-    return Slots(
-        CANVASES,
-        torch.tensor([0, 0, 0, 1, 1]),
-        torch.tensor([0, 2, 3, 0, 1]),
-        torch.tensor(steps),
-        SlotValues(torch.zeros(5, dtype=torch.int64), tensor, -tensor, -tensor),
-        torch.tensor([math.nan] * 5 if sig is None else sig, dtype=torch.float64),
-    )
-
-
-def test_entropy_weighted_sig_without_a_positive_sig_or_a_difference_in_entropy():
-    values = slots(sig=[-1.0, -2.0, -3.0, 0.0, -1.0])
-    even = dataclasses.replace(values, values=values.values._replace(entropy=torch.full((5,), 0.3)))
-    assert make_denoiser("entropy_weighted_sig").scores(even).tolist() == pytest.approx([-(1 - 3 / 7)] * 3 + [-1] * 2)
 
 
 @pytest.mark.parametrize(
@@ -125,25 +102,6 @@ def test_every_slot_is_revealed_once_and_as_many_a_step_as_the_schedule_says(can
     assert [sorted(slots) for slots in seen] == [list(range(canvas.length)) for canvas in canvases]
     if name == "left_to_right":
         assert all(slots == sorted(slots) for slots in seen)
-
-
-def random_scores(canvases, seed=1):
-    """The scores of each canvas, all slots masked."""
-    lengths = torch.tensor([canvas.length for canvas in canvases])
-    canvas = torch.arange(len(canvases)).repeat_interleave(lengths)
-    position = torch.cat([torch.arange(length) for length in lengths])
-    values = SlotValues(position, *torch.zeros(3, len(position), dtype=torch.float64))
-    scores = make_denoiser("random", {"seed": seed}).scores(
-        Slots(canvases, canvas, position, torch.zeros(len(canvases)), values, values.entropy)
-    )
-    return [part.tolist() for part in scores.split(lengths.tolist())]
-
-
-@given(st.lists(CANVAS, min_size=1, max_size=5), st.integers(0, 9))
-def test_random_depends_on_seed_and_canvas_alone(canvases, seed):
-    together = random_scores(canvases, seed)
-    assert together == [random_scores([canvas], seed)[0] for canvas in canvases]
-    assert random_scores(canvases[::-1], seed) == together[::-1]
 
 
 @given(st.integers(1, 500), st.integers(1, 200))

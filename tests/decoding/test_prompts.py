@@ -8,12 +8,9 @@ import itertools
 import random
 import sys
 
-import numpy as np
 import pytest
 import reference_variants
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import Canvas, Queue, Reuse
@@ -21,7 +18,6 @@ from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.reference import hybrid, med
 from entropy_valley.decoding.requests import make_denoiser
-from entropy_valley.model.attention import Pool
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.prompt import PREFIX
 
@@ -192,37 +188,3 @@ def test_what_is_kept_belongs_to_canvases_that_run_or_wait(backbone, prefix, cas
     dict(engine.run(Queue(enumerate(canvases), engine.prompts.are_shared), make_denoiser("med")))
     assert all(used <= max(most, rows) for used, rows, _ in seen)
     assert any(kept > 1 for *_, kept in seen) and seen[-1][0] < most
-
-
-@pytest.mark.parametrize("refresh", [None, 2], ids=["prefix", "renewed"])
-def test_padded_passes_give_the_same(backbone, prefix, cases, refresh):
-    model, canvases = prefix if refresh is None else backbone, asked(cases, HYBRID, reuse=Reuse(refresh))
-    padded, plain = fill(model, canvases, HYBRID, fill=256)[0], fill(model, canvases, HYBRID)[0]
-    for name, one in plain.items():  # where sums are rounded otherwise, the mean's fourth decimal may be, too
-        assert padded[name] == dataclasses.replace(one, logprob=pytest.approx(one.logprob, abs=1.5e-4)), name
-    assert padded.keys() == plain.keys()
-
-
-STEPS = st.lists(st.tuples(st.sampled_from(("take", "keep")), st.integers(0, 9)), max_size=25)
-
-
-@settings(max_examples=30)
-@given(STEPS)
-def test_what_is_kept_is_found_again(steps):
-    pool, held, written = Pool(), [], 0
-    for action, number in steps:
-        if action == "take":
-            places = pool.take(number)
-            values = torch.arange(written, written := written + number, dtype=torch.float32)[:, None, None]
-            for tensor in pool.layer(0, values):
-                tensor[torch.from_numpy(places)] = values
-            held.append((places, values))
-        else:
-            held = held[number % 3 :]
-            pool.keep([places for places, _ in held])
-        taken = np.concatenate([np.empty(0, int), *(places for places, _ in held)])
-        assert len(set(taken)) == len(taken) == pool.used
-        for places, values in held:
-            assert all((tensor[torch.from_numpy(places)] == values).all() for tensor in pool.layer(0, values))
-    pool.keep([])
-    assert pool.size == 0

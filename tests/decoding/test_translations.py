@@ -203,11 +203,6 @@ def of_another_seed(one):
     translations.write_shard(other, one.execution, [one.testset], one.paths[1])
 
 
-def of_another_testset(one):
-    rows = files.read_jsonl(one.testset)
-    files.write_jsonl(one.testset, rows[1:] + rows[:1])
-
-
 def exchanged(one):
     rows = one.paths[1].read_text().splitlines(keepends=True)
     one.paths[1].write_text("".join(rows[::-1]))
@@ -234,7 +229,6 @@ def with_a_record_that_fits(change):
     ("manipulate", "problem"),
     [
         (of_another_seed, r"1of2\.jsonl: was made with other params: made_from\.adapter: .*seed 2"),
-        (of_another_testset, r"0of2\.jsonl: small ratio med-T4: id 'small0' where 'small1' is due"),
         (exchanged, r"1of2\.jsonl: 1of2\.jsonl was edited: its digest is [0-9a-f]{12}, .* was written"),
         (without_a_header, r"1of2\.jsonl: has no header"),
         (
@@ -263,17 +257,6 @@ def test_a_killed_job_goes_on_where_it_was(together, fresh, monkeypatch):
     assert fresh.ledgers[-1]["computed"] == translated.ledgers[0]["computed"] - 5
 
 
-def test_a_requeued_job_goes_on_where_it_was(together, fresh, slurm_job):
-    translated, whole = together
-    slurm_job.ends_in(200)
-    with pytest.raises(BaseException) as end:
-        fresh.write("all")
-    assert end.typename == "Requeued" and slurm_job.calls() == ["show job 7", "requeue 7"]
-    slurm_job.ends_in(3600)
-    assert fresh.write("all") == whole
-    assert fresh.ledgers[-1]["computed"] == translated.ledgers[0]["computed"] - 1
-
-
 def test_a_sentence_that_fails_ends_the_job_and_nothing_is_written(fresh):
     rows = files.read_jsonl(fresh.data / "small.jsonl")
     fresh.data = fresh.folder
@@ -283,21 +266,3 @@ def test_a_sentence_that_fails_ends_the_job_and_nothing_is_written(fresh):
     with pytest.raises(InputError, match=r"long\.jsonl: sentence 'bad': prompt"):
         fresh.write("both", spec_of(cells), ["long"])
     assert not fresh.out.exists()
-
-
-def test_an_error_in_a_users_method_or_order_names_it(fresh, users_class):
-    """Not before they have seen a probe."""
-    users_class(
-        "class Broken:\n    sees_reference = False\n    def propose(self, sentence, probes): return [3]\n"
-        "    def choose(self, sentence, probes): return 1 / 0\n"
-        "from entropy_valley.decoding.orders import Order\n"
-        "class Mine(Order):\n    def scores(self, slots): return slots.values.entropy / 0 * 0\n"
-    )
-    methods = {"ratio": METHODS["ratio"], "broken": {"method": "mine:Broken"}}
-    orders = {"med": {}, "mine:Mine": {}}
-    for system, message in [
-        (("broken", "med"), r"mine.py, Broken.choose: sentence 'small\d': ZeroDivisionError"),
-        (("ratio", "mine:Mine"), "mine.py, Mine.scores: sentence 's"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            fresh.write("broken", spec_of([System("small", *system, 4)], {}, methods, orders), ["small"])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import sys
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy
 import pytest
 import reference_authors
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from entropy_valley.decoding import reference
@@ -19,7 +21,7 @@ from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.pipeline import distractors
-from entropy_valley.translation.translator import Translation, Translator
+from entropy_valley.translation.translator import SENTENCES, Translation, Translator, TypicalEntropy
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
 RATIOS = [0.5, 1.0, 1.5]
@@ -134,9 +136,9 @@ def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
     ]:
         with pytest.raises(InputError, match=f"method: {problem}"):
             dataclasses.replace(translator, method=method)
-    for given in (type("Outward", (), {}), type("Outward", (), {})()):
+    for order in (type("Outward", (), {}), type("Outward", (), {})()):
         with pytest.raises(InputError, match=r'reveal order: .* is not a name\. Give "test_translator:Outward", and'):
-            dataclasses.replace(translator, order=given).translate(["green"])
+            dataclasses.replace(translator, order=order).translate(["green"])
     with pytest.raises(InputError, match=r"prompt: '{src}' is a text\. .*replace\(translator\.prompt, template="):
         dataclasses.replace(translator, prompt="{src}")
     with pytest.raises(InputError, match=r"needs the reference .* Give translate\(…, lengths=…\) those of the ref"):
@@ -145,23 +147,93 @@ def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
     assert "<" not in repr(translator)  # as of objects whose class has no repr
 
 
-@pytest.mark.parametrize("sig", [{}, {"sig": "stepwise_kl"}], ids=str)
-def test_another_order_with_its_settings(llada, sig):
-    prompt, length_method = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ev", {"ratios": RATIOS})
-    translator = Translator(
-        llada, prompt, length_method, "hybrid", 4, "floors" if not sig else "llada", order_settings={"p": 0.5, **sig}
-    )
+def test_another_order_with_its_settings_and_schedule(llada):
+    """Its SIG is against the distractors that the other sources give."""
+    prompt, method = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ev", {"ratios": RATIOS})
+    translator = Translator(llada, prompt, method, "hybrid", 4, "floors", order_settings={"p": 0.5})
     others = [prompt.encode(SOURCES[place]) for place in distractors(SOURCES)]
-    for source, distractor, translation in zip(SOURCES, others, translator.translate(SOURCES), strict=True):
-        given = llada, prompt.encode(source), translation.length, 4
-        if sig:
-            rank = functools.partial(reference.hybrid, p=0.5)
-            _, text = reference.decode(*given, rank=rank, sourceless=prompt.encode(""))
-        else:
-            _, text = reference_authors.decode(*given, "hybrid", distractor, 0.5)
-        assert translation.text == prompt.text(text)
+    for source, distractor, one in zip(SOURCES, others, translator.translate(SOURCES), strict=True):
+        _, text = reference_authors.decode(llada, prompt.encode(source), one.length, 4, "hybrid", distractor, 0.5)
+        assert one.text == prompt.text(text)
 
 
 def mean_entropy(backbone, prompt, length):
     entropies, _ = reference.read(backbone, prompt, [backbone.mask_id] * length)
     return sum(entropies[:-1]) / (length - 1)
+
+
+# --- Which translations are said to be doubtful.
+
+
+class Measured:
+    """A translator for which the entropy of a sentence is its number of words; longer than nine does not fit."""
+
+    def entropies(self, sources, names):
+        return [float(len(source.split())) for source in sources if len(source.split()) < 10]
+
+    def has_unknown(self, source):
+        return "☃" in source
+
+
+@given(st.lists(st.integers(1, 12), max_size=2 * SENTENCES), st.integers(1, 12))
+def test_only_an_entropy_above_all_development_sentences_is_unusual(lengths, length):
+    usual = TypicalEntropy.of(Measured(), ["word " * one for one in lengths])
+    fitting = [one for one in lengths[:SENTENCES] if one < 10]
+    assert usual.sentences == len(fitting)
+    hints = usual.hints(Measured(), "any", Translation("text", canvas=4, entropies={4: float(length), 5: 99.0}))
+    assert bool(hints) == bool(fitting and length > max(fitting))
+
+
+def test_what_the_tokenizer_does_not_know_is_said_without_development_sentences():
+    assert TypicalEntropy().hints(Measured(), "a ☃", Translation("text")) == [
+        "has characters that the tokenizer does not know"
+    ]
+
+
+@pytest.fixture
+def translator(llada):
+    return Translator(
+        llada, Prompt("Say: {src}\n", llada.tokenizer), make_method("ev", {"ratios": [0.5, 1.0]}), steps=4
+    )
+
+
+def test_unknown_tokens_are_the_tokenizers(translator):
+    class Words:
+        unk_token_id = 0
+
+        def __call__(self, text, **plain):
+            return {"input_ids": [("unknown", "the", "cat").index(word) for word in text.split()]}
+
+    words = dataclasses.replace(translator, prompt=Prompt("{src}", Words()))
+    assert words.has_unknown("the unknown cat") and not words.has_unknown("the cat")
+    assert not translator.has_unknown("☃")  # its tokens are bytes
+
+
+def test_entropies_are_those_of_the_translations(translator):
+    sources = ["the cat", "word " * 5000, "", "a small dog"]
+    entropies = [one.entropy for one in translator.translate(sources, skip=True)]
+    assert entropies[1] is None and entropies[2] is None
+    assert translator.entropies(sources) == entropies
+
+
+class TestLists:
+    def test_a_sentence_that_is_too_long_keeps_no_other_from_being_translated(self, translator):
+        sources = ["the cat", "word " * 5000, "a small dog"]
+        short, long, other = translator.translate(sources, skip=True, place="stdin", names=[7, 8, 9])
+        assert [short, other] == translator.translate(sources[::2])
+        assert "sentence 8" in str(long.problem) and long.text == ""
+        with pytest.raises(InputError, match="sources: sentence 2: prompt"):
+            translator.translate(sources)
+
+    def test_a_class_that_cannot_work_is_an_error_and_no_sentence_is_skipped(self, translator):
+        mine = SimpleNamespace(sees_reference=False, propose=lambda *_: [1.5], choose=None)
+        with pytest.raises(InputError, match=r"propose: sentence 8: proposes 1\.5 slots"):
+            dataclasses.replace(translator, method=mine).translate(["the cat"], skip=True, names=[8])
+
+    def test_nothing_is_made_of_nothing(self, translator):
+        assert translator.translate(["", " \t"]) == [Translation(""), Translation("")]
+        assert translator.translate([]) == []
+
+    def test_a_bare_text_is_no_list(self, translator):
+        with pytest.raises(InputError, match=r"letter by letter.*\[text\]"):
+            translator.translate("the cat")

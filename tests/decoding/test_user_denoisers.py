@@ -10,9 +10,7 @@ import torch
 
 from entropy_valley import plugins
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.orders import sourceless_steps
 from entropy_valley.decoding.requests import Denoising
-from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import base_files, load_files, methods
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
@@ -72,59 +70,3 @@ def test_the_decoder_of_the_guide_changes_the_length_without_t(llada, loaded):
     denoising = Denoising.named(settings["order"], 4, "llada", settings["order_settings"])
     assert (denoising.order, denoising.steps, denoising.variable_length.masks) == (None, 0, 4)
     assert all(translation.length > 2 for translation in translate(llada, settings))
-
-
-GUIDED = """
-from entropy_valley.decoding.orders import SourceGuided
-
-
-class Late(SourceGuided):
-    first: int = 2
-
-    def needs_sourceless(self, step, steps):
-        return step >= self.first
-"""
-
-
-def test_an_order_guided_by_the_source_keeps_its_own_settings(tmp_path, monkeypatch):
-    (tmp_path / "late_orders.py").write_text(GUIDED + "    def scores(self, slots): return slots.sig\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    order = Denoising.named("late_orders:Late", 4, "llada", {"first": 3, "sig": "stepwise_kl"}).order
-    assert sourceless_steps(order, 8) == 5
-
-
-BAD = """
-from entropy_valley.decoding.orders import Order
-
-
-class NoScores(Order):
-    pass
-
-
-class NoBase:
-    def scores(self, slots): ...
-
-
-class Mine(Order):
-    reach: float = 0.0
-
-    def scores(self, slots): ...
-"""
-
-
-@pytest.mark.parametrize(
-    ("block", "key", "problem"),
-    [
-        ("{order: 'bad_ones:NoScores'}", "mine", "NoScores has no method scores"),
-        ("{order: 'bad_ones:NoBase'}", "mine", "inherits from neither Order nor VariableLengthDecoder"),
-        ("{order: 'bad_ones:Missing'}", "mine.order = 'bad_ones:Missing'", "bad_ones.py has no 'Missing'"),
-        ("{order: 'bad_ones:Mine', reach: far}", "mine.reach = 'far'", "valid number"),
-        ("{order: 'bad_ones:Mine', reech: 1}", "mine.reech = 1", "unknown key. Did you mean reach?"),
-    ],
-)
-def test_a_wrong_one_is_one_problem_at_load(loaded, block, key, problem):
-    with pytest.raises(InputError) as caught:
-        loaded("bad_ones", f"{BAD}BAD = 1\n", f"reveal_orders: {{mine: {block}}}")
-    message = str(caught.value)
-    assert "1 problem:" in message and f"mine.yaml: reveal_orders.{key}" in message
-    assert problem in message

@@ -99,20 +99,6 @@ class TestRhoEos:
         assert len(after(self.decoder, expecting(0, 5), most=most)) == length
 
 
-class TestSemiAutoregressive:
-    decoder = make_denoiser("semi_autoregressive", {"block": 3, "tokens": 2})
-
-    def test_the_surest_guesses_of_the_first_unfinished_block(self):
-        assert after(self.decoder, [guess(0.2), guess(0.9), guess(0.5), guess(0.99)]) == [None, 7, 7, None]
-        assert after(self.decoder, [guess(0.5)] * 4) == [7, 7, None, None]  # the first slots of a tie
-
-    def test_behind_a_finished_block_with_an_eos_nothing_stays(self):
-        seen = [Revealed(5, 0.0), guess(0.9), guess(0.9, EOS), guess(0.9), guess(0.9)]
-        assert after(self.decoder, seen) == [5, 7, EOS]
-        unfinished = [guess(0.1), guess(0.8), guess(0.9, EOS), guess(0.9)]
-        assert after(self.decoder, unfinished) == [None, 7, EOS, None]
-
-
 CASES = [(2, 48), (1, 16), (5, 32), (9, 16), (9, 40), (14, 48), (20, 40), (40, 48)]
 DECODERS = [
     ("daedal", {"eos_window": 1}),

@@ -7,19 +7,6 @@ import pytest
 from entropy_valley.translation import diagnostics
 from entropy_valley.translation.diagnostics import ValleyCanvas, concentration
 
-
-def test_around_the_reference_every_canvas_that_has_content():
-    # References of 3 and 9 tokens: 4 and 10 slots with the EOS; 4 - 3 = 1 slot would be the EOS's alone.
-    places = diagnostics.around_reference([0, 2], [3, 7, 9], 3)
-    assert [place.length for place in places if place.row == 0] == [2, 3, 4, 5, 6, 7]
-    assert [place.at for place in places if place.row == 0] == [-2, -1, 0, 1, 2, 3]
-    assert [place.length for place in places if place.row == 2] == [7, 8, 9, 10, 11, 12, 13]
-
-
-def test_the_grids_canvases_are_evs_candidates():
-    assert diagnostics.on_grid([1], [0, 10], [0.29, 1.5]) == [ValleyCanvas(1, 0.29, 3), ValleyCanvas(1, 1.5, 16)]
-
-
 POINTS = [  # two sentences around their references; the second is too short for -1
     (ValleyCanvas(0, -1, 4), 0.5),
     (ValleyCanvas(0, 0, 5), 0.25),
@@ -47,12 +34,6 @@ def test_complete_sentences_have_a_canvas_everywhere():
     assert [point["lowest"] for point in points] == [0, 1, 0]
 
 
-def test_the_shorter_canvas_is_the_lowest_on_a_tie_and_no_complete_sentence_is_no_curve():
-    tie = [(ValleyCanvas(0, -1, 4), 0.5), (ValleyCanvas(0, 0, 5), 0.5)]
-    assert [point["lowest"] for point in diagnostics.complete(*zip(*tie, strict=True))] == [1, 0]
-    assert diagnostics.complete([ValleyCanvas(0, -1, 4), ValleyCanvas(1, 0, 5)], [0.5, 0.5]) == []
-
-
 @pytest.mark.parametrize(
     ("sigs", "expected"),
     [
@@ -71,8 +52,6 @@ def test_the_share_of_the_largest_by_hand(sigs, expected):
 @pytest.mark.parametrize(
     ("sigs", "expected"),
     [
-        ([1, 1, 1], 0),
-        ([0, 0, 0, 3], 0.75),
         ([3, 1], 0.25),  # 2 (1 · 1 + 2 · 3) / (2 · 4) - 3/2
         ([-5, 3, -1, 1], 0.625),  # of 0, 0, 1, 3: 2 (3 + 12) / 16 - 5/4
         ([0, -1], 0),

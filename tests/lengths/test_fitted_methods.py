@@ -15,7 +15,7 @@ from readings import LINE, STATISTICS, flat, search
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.lengths.base import Example
-from entropy_valley.lengths.ev import mean_entropy, nearest, repeats
+from entropy_valley.lengths.ev import mean_entropy, nearest
 
 
 def cal(source_tokens, confidence, bias=(0.0, 0.0, 0.0, 0.0, 1.0), **settings):
@@ -158,9 +158,6 @@ class TestFittedEv:
         assert method.learn([*self.examples(), *far])[1] == method.learn(self.examples())[1]
         with pytest.raises(InputError, match="none of 5 development pairs has a length among its candidates"):
             method.learn(far)
-
-    def test_repeats_are_neighbours_with_one_token(self):
-        assert [repeats(canvas(5, 1.0, n)) for n in range(5)] == [0, 1, 2, 3, 4]
 
 
 def test_the_line_alone_asks_nothing():

@@ -4,14 +4,7 @@ import pytest
 
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import statistics as fitting
-from entropy_valley.lengths.statistics import LengthStatistics, confidence_curve
-
-
-def test_the_line_is_found_again():
-    """|y| + 1 = 2 + |x|/2: exact pairs leave no variance."""
-    line = fitting.length_line([(x, 1 + x // 2) for x in (2, 4, 10, 20)])
-    assert (line["intercept"], line["slope"]) == pytest.approx((2.0, 0.5))
-    assert line["variance"] == pytest.approx(0.0, abs=1e-12)
+from entropy_valley.lengths.statistics import confidence_curve
 
 
 def test_a_longer_pair_counts_less_and_its_variance_too():
@@ -64,12 +57,15 @@ def test_too_few_lengths_for_five_parameters():
         fitting.confidence_bias([(length, 0.5) for length in (1, 2, 4, 6, 6)])
 
 
-def test_from_what_is_measured_to_statistics():
-    parts = {
-        "line": fitting.length_line([(4, 3), (4, 5)]),
-        "confidence_bias": fitting.confidence_bias([(length, 0.5) for length in fitting.LENGTHS]),
-    }
-    statistics = LengthStatistics.of(parts)
-    assert confidence_curve(9, *statistics.bias) == pytest.approx(0.5, abs=1e-3)
-    assert statistics.line.expected(4) == pytest.approx(5.0)
-    assert LengthStatistics.of({"line": parts["line"]}).bias is None
+def by_words(text, add_special_tokens, split_special_tokens):
+    assert split_special_tokens and not add_special_tokens
+    return {"input_ids": text.split()}
+
+
+def test_ratios_by_hand():
+    pairs = [{"source": "a b", "target": "a"}, {"source": "a", "target": "a b c"}, {"source": "a b", "target": "a b"}]
+    percentiles = {"p10": 0.6, "p30": 0.8, "p50": 1.0, "p70": 1.8, "p90": 2.6}
+    ratios = fitting.length_ratios([*pairs, {"source": " ", "target": "a"}], by_words)  # no tokens, no ratio
+    assert ratios == pytest.approx({"median": 1.0, "mean": 1.5, "pairs": 3, **percentiles})
+    with pytest.raises(InputError, match="no training pair has a source"):
+        fitting.length_ratios([{"source": "", "target": "a"}], by_words)

@@ -13,6 +13,7 @@ from readings import choose_canvases, flat, search
 from entropy_valley.decoding.canvas import ProbeResult
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import Sentence, make_method
+from entropy_valley.lengths.base import candidate_length
 
 
 def crop(*chances):
@@ -30,15 +31,6 @@ class TestSmartCropStyle:
         assert rounds == [[28]]  # ⌊1.5 · 0.9 · 20⌋ + 1
         assert (row["calls"], row["slots"], row["scores"]) == (1, 28, [])
         assert row["candidates"] == [row["length"]]
-
-    def test_the_canvas_ends_at_the_first_slot_that_reaches_the_quantile(self):
-        # 11 slots: the 0.9 quantile is the 10th of the sorted values, 0.4; the first slot that has it is the 7th.
-        chances = [0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.4, 0.2, 0.5, 0.1, 0.1]
-        assert crop(*chances).length == 7
-
-    def test_a_slot_of_content_is_kept(self):
-        assert crop(0.9, 0.1, 0.1, 0.1).length == 2
-        assert crop(0.1, 0.1, 0.1).length == 2  # no slot expects the EOS more than another
 
     @given(st.permutations(range(1, 32)))
     def test_the_quantile_is_numpys(self, places):
@@ -114,3 +106,48 @@ def test_without_an_eos_it_ends_at_the_cap_or_where_the_context_does(cap, room, 
 def test_it_starts_at_one_place(settings):
     with pytest.raises(InputError, match="either `ratios` or `start`"):
         make_method("daedal", settings)
+
+
+RATIOS = [0.8, 1.0, 1.1]  # for 20 tokens 17, 21, 23 slots; a step below is 0.2, one above 0.1
+
+
+def adaptive(source_tokens, valley, ratios=RATIOS, **settings):
+    length_method = make_method("adaptive_ev", {"ratios": ratios, **settings})
+    return search(length_method, source_tokens, entropy=lambda length: float(abs(length - valley)))
+
+
+def test_the_window_follows_the_valley_by_that_sides_step():
+    row, rounds = adaptive(20, 14)
+    assert rounds == [[17, 21, 23], [13], [9]]  # 0.6, then 0.4, where the entropy rises again
+    assert (row["length"], row["calls"]) == (13, 5)
+    row, rounds = adaptive(20, 26)
+    assert rounds == [[17, 21, 23], [25], [27]]  # 1.2, then 1.3: as far from 26, and the shorter one wins
+    assert row["length"] == 25
+
+
+def test_three_steps_a_side_are_the_most():
+    row, rounds = adaptive(20, 99)
+    assert [length for lengths in rounds[1:] for length in lengths] == [25, 27, 29]
+    assert row["length"] == 29
+    assert adaptive(20, 99, extensions=1)[0]["length"] == 25
+    assert adaptive(20, 99, extensions=0)[0]["length"] == 23
+
+
+def test_a_ratio_never_falls_to_nothing():
+    _, rounds = adaptive(20, 2, ratios=[0.2, 0.3])
+    assert rounds == [[5, 7], [3]]  # 0.1; a ratio of 0 is none
+
+
+grids = st.lists(st.integers(10, 300), min_size=1, max_size=6, unique=True).map(lambda n: [ratio / 100 for ratio in n])
+
+
+@given(grids, st.integers(0, 80), st.lists(st.integers(0, 9), min_size=7, max_size=7))
+def test_the_choice_is_the_lowest_probe_and_extra_probes_are_few(ratios, source_tokens, entropies):
+    length_method = make_method("adaptive_ev", {"ratios": ratios})
+    row, rounds = search(length_method, source_tokens, entropy=lambda length: float(entropies[length % 7]))
+    window = {candidate_length(ratio, source_tokens) for ratio in ratios}
+    assert rounds[0] == sorted(window)
+    assert row["calls"] == len(row["candidates"]) <= len(window) + 6
+    assert (min(row["scores"]), row["length"]) == min(zip(row["scores"], row["candidates"], strict=True))
+    ev, _ = search(make_method("ev", {"ratios": ratios}), source_tokens, lambda length: float(entropies[length % 7]))
+    assert min(row["scores"]) <= min(ev["scores"])

@@ -64,11 +64,6 @@ def test_integers_of_numpy_and_torch_are_lengths(users_class):
     assert json.loads(json.dumps(row)) == {**same, "calls": 2, "slots": 7}
 
 
-def test_a_length_that_was_not_probed_may_be_chosen(users_class):
-    """As `partial_unmask` does."""
-    assert chosen(users_class(METHOD.format(propose="[3]", choose="Choice(99)")))["length"] == 99
-
-
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
@@ -87,11 +82,6 @@ def test_a_wrong_class_is_told_before_any_job(users_class, code, problem):
     with pytest.raises(InputError, match=re.escape("length method 'mine:Mine': ")) as caught:
         make_method("mine", {"method": users_class(code.replace("{propose}", "()").replace("{choose}", "Choice(3)"))})
     assert problem in str(caught.value)
-
-
-def test_a_module_without_a_file_is_named_by_itself():
-    with pytest.raises(InputError, match=r"'sys:Mine': sys has no 'Mine'\. Name a class"):
-        make_method("mine", {"method": "sys:Mine"})
 
 
 def test_a_module_of_the_users_that_python_has_another_of_is_named(tmp_path, monkeypatch):

@@ -39,20 +39,11 @@ def test_it_has_what_the_hub_asks_for_and_what_a_user_needs(written):
         assert part in text, part
 
 
-def test_the_names_of_the_other_class(written):
-    assert "the model class of its authors" in written(TRAINED, layout="released")
-
-
 def test_an_adopted_adapter_says_from_where_it_is(written):
     facts = {key: value for key, value in TRAINED.items() if key not in ("pairs", "steps", "data_digest")}
     spec = {key: SPEC[key] for key in ("backbone", "direction")}
     text = written({**facts, "spec": spec, "adopted": True, "source": {"repository": "owner/name"}})
     assert "taken from owner/name" in text and "None" not in text
-
-
-def test_of_a_checkpoint_of_ones_own_the_digest_is_named(written):
-    text = written({**TRAINED, "family": "llama3"}, {**SETTINGS, "base_model_name_or_path": None})
-    assert "autoregressive" in text and "entropy-valley translate" not in text and "the checkpoint `b1`" in text
 
 
 def test_another_attention_than_that_of_peft_is_said(written, tmp_path):
@@ -65,7 +56,3 @@ def test_another_attention_than_that_of_peft_is_said(written, tmp_path):
 def test_a_card_that_is_there_stays(written, tmp_path):
     (tmp_path / "README.md").write_text("mine", encoding="utf-8")
     assert written(TRAINED) == "mine"
-
-
-def test_a_foreign_adapter_gets_none(written):
-    assert written({"family": "llada"}) is None

@@ -11,12 +11,9 @@ from test_packing import MODELS
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention.varlen import varlen_attn
 
-from entropy_valley.decoding import head
-from entropy_valley.decoding.head import Head
 from entropy_valley.model import attention
-from entropy_valley.model.attention import Packed, Rows, pack
-from entropy_valley.model.families import FAMILIES, STOCK_FIELDS, find_family
-from entropy_valley.model.load import empty_model
+from entropy_valley.model.attention import Rows, pack
+from entropy_valley.model.families import FAMILIES
 
 OPTIONS = inspect.signature(varlen_attn).parameters
 SEQUENCES, PLACES, COUNTS = [[1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11]], [1, 3, 4, 6, 9, 10], (3, 1, 2)
@@ -57,33 +54,6 @@ def test_the_kernel_is_asked_for_the_same_attention(name, rows, monkeypatch):
     monkeypatch.setattr(attention, "has_kernel", lambda query: True)
     monkeypatch.setattr(attention, "_kernel", lambda: (plain, OPTIONS))
     torch.testing.assert_close(MODELS[name].hidden_states(packed, rows), expected, atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("name", ["llada", "dream"])
-@torch.inference_mode()
-def test_a_pass_in_half_precision_goes_through_the_real_kernel(name, monkeypatch):
-    """On tensors without data: the kernel's own checks of shapes, for every layer, and what the head makes of it."""
-    monkeypatch.setattr(attention, "has_kernel", lambda query: query.dtype == torch.bfloat16)
-    monkeypatch.setattr(head, "BLOCK", {"cpu": head.BLOCK["cuda"]})
-    calls = []
-    kernel, options = attention._kernel()
-
-    def counting(*given, **how):
-        calls.append(1)
-        return kernel(*given, **how)
-
-    monkeypatch.setattr(attention, "_kernel", lambda: (counting, options))
-    config = MODELS[name].config
-    empty = empty_model(find_family(name), {key: getattr(config, key) for key in STOCK_FIELDS}, torch.bfloat16).eval()
-    with FakeTensorMode(allow_non_fake_inputs=True):
-        model = empty.to_empty(device="cpu")
-        ids, places = torch.zeros(1, 11, dtype=torch.long), torch.zeros(6, dtype=torch.long)
-        states = model.hidden_states(Packed(ids, ids, (5, 3, 3)), Rows(places, COUNTS))
-        values = head.slot_values(Head(model.lm_head), states, mask_id=3, eos_id=2)
-    assert (states.dtype, states.shape) == (torch.bfloat16, (6, config.hidden_size))
-    assert [len(column) for column in values] == [6] * 4
-    assert [column.dtype for column in values] == [torch.int64, *[torch.float64] * 3]
-    assert len(calls) == config.num_hidden_layers
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import stock_model
 
 SHAPE = dict(vocabulary=40, width=32, layers=2, heads=4, kv_heads=2, ffn=48, context=64, seed=1)
+KINDS = ["a2d_qwen3", "dream", "llada", "llama3"]  # norms of heads, biases, neither; causal
 DIFFUSION = sorted(name for name, family in FAMILIES.items() if not family.causal)
 SEQUENCES = st.lists(st.lists(st.integers(0, 39), min_size=1, max_size=12), min_size=1, max_size=6)
 
@@ -70,7 +71,7 @@ def test_a_prefix_attends_to_itself_alone(tiny, name):
         torch.testing.assert_close(model.lm_head(states), expected[places], atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("name", sorted(FAMILIES))
+@pytest.mark.parametrize("name", KINDS)
 @settings(max_examples=20)
 @given(sequences=SEQUENCES, shuffler=st.randoms(use_true_random=False))
 def test_company_and_order_change_nothing(name, sequences, shuffler: random.Random):
@@ -95,3 +96,45 @@ def test_gradients_are_those_of_the_sequences_apart(name):
     for prefix in (0, 2) if name in DIFFUSION else (0,):
         apart = gradient([[one] for one in sequences], prefix)
         torch.testing.assert_close(gradient([sequences], prefix), apart, atol=1e-4, rtol=1e-5)
+
+
+# --- The last layer gives the rows that are read as if it had computed all of them.
+
+
+def some_rows(draw, sequences):
+    """Any rows of any sequence, none of some."""
+    chosen = [sorted(draw(st.sets(st.integers(0, len(one) - 1)))) for one in sequences]
+    starts = [sum(map(len, sequences[:place])) for place in range(len(sequences))]
+    places = [start + row for start, rows in zip(starts, chosen, strict=True) for row in rows]
+    return Rows(torch.tensor(places, dtype=torch.long), tuple(map(len, chosen)))
+
+
+@pytest.mark.parametrize("name", KINDS)
+@settings(max_examples=30)
+@given(sequences=SEQUENCES, data=st.data())
+def test_read_rows_are_those_of_the_whole_pass(name, sequences, data):
+    rows, packed = some_rows(data.draw, sequences), pack(sequences)
+    if not len(rows.places):
+        return
+    with torch.inference_mode():
+        whole = MODELS[name].hidden_states(packed)
+        read = MODELS[name].hidden_states(packed, rows)
+        uncounted = MODELS[name].hidden_states(packed, Rows(rows.places))
+    torch.testing.assert_close(read, whole[rows.places], atol=1e-5, rtol=0)
+    torch.testing.assert_close(uncounted, read, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(("counts", "queries"), [((3, 2), 5), (None, 8)])
+@pytest.mark.parametrize("name", DIFFUSION)
+def test_other_rows_are_spared(name, counts, queries):
+    """All but keys and values of the last layer is computed for the read rows alone; uncounted ones attend as well."""
+    seen, last = {}, MODELS[name].model.layers[-1]
+    parts = {"mlp": last.mlp, "q": last.self_attn.q_proj, "o": last.self_attn.o_proj, "k": last.self_attn.k_proj}
+    hooks = [
+        part.register_forward_pre_hook(lambda _, inputs, key=key: seen.update({key: len(inputs[0])}))
+        for key, part in parts.items()
+    ]
+    MODELS[name].hidden_states(pack([[1, 2, 3, 4, 5], [6, 7, 8]]), Rows(torch.tensor([0, 1, 4, 6, 7]), counts))
+    for hook in hooks:
+        hook.remove()
+    assert seen == {"mlp": 5, "q": queries, "o": 5, "k": 8}

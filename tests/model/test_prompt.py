@@ -18,6 +18,13 @@ def test_a_template_names_the_source_once(template, tokenizer):
         Prompt(template, tokenizer)
 
 
+@pytest.mark.parametrize(("text", "line"), [("one two\nthree", "one two"), ("\nfour", ""), (" five ", "five")])
+def test_a_text_may_end_with_its_first_line(tokenizer, text, line):
+    prompt = Prompt("{src}", tokenizer)
+    assert prompt.text(prompt.tokens(text), first_line=True) == line
+    assert prompt.text(prompt.tokens(text)) == text.strip()
+
+
 def test_the_tokens_of_a_part_of_a_text(tokenizer):
     prompt, text = Prompt("{src}", tokenizer), "Öffnen Sie die Datei 点击."
     tokens = prompt.tokens(text)

@@ -1,9 +1,10 @@
-"""A family of the user's own, an invented one: one file outside the package, and its checkpoints load."""
+"""A family of the user's own, made as docs/extending.md says: one file outside the package."""
 
 from __future__ import annotations
 
 import dataclasses
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,58 +14,17 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.demo.pretraining import new_model, train_tokenizer
+from entropy_valley.model import families
 from entropy_valley.model.attention import pack
 from entropy_valley.model.checkpoint import config_arguments, write_checkpoint
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import load_backbone
 
-NAME, SENTENCE = "quill:QUILL", [3, 4, 5, 6, 7]
-CODE = """
-from entropy_valley.model.families import Family
-
-FIELDS = {  # stock: released
-    "vocab_size": "vocabulary",
-    "hidden_size": "dim",
-    "intermediate_size": "ffn_dim",
-    "num_hidden_layers": "depth",
-    "num_attention_heads": "heads",
-    "num_key_value_heads": "kv_heads",
-    "max_position_embeddings": "context",
-    "rope_theta": "theta",
-    "rms_norm_eps": "epsilon",
-}
-BLOCK = {  # released: stock
-    "before_attention": "input_layernorm",
-    "attention.query": "self_attn.q_proj",
-    "attention.key": "self_attn.k_proj",
-    "attention.value": "self_attn.v_proj",
-    "attention.out": "self_attn.o_proj",
-    "before_ffn": "post_attention_layernorm",
-    "ffn.gate": "mlp.gate_proj",
-    "ffn.up": "mlp.up_proj",
-    "ffn.down": "mlp.down_proj",
-}
-
-QUILL = Family(
-    name="quill",
-    architecture="LlamaForCausalLM",
-    model_type="quill",
-    shifted=False,
-    mask_token="[MASK]",
-    eos_token="[END]",
-    pad_token=None,
-    bos_token=None,
-    written={},
-    fields=FIELDS,
-    fixed={"activation": "swiglu", "bias": False},  # a checkpoint with other values is refused
-    names=(
-        ("quill.tokens", "model.embed_tokens"),
-        ("quill.last_norm", "model.norm"),
-        ("head", "lm_head"),
-        *((f"quill.{{i}}.{released}", f"model.layers.{{i}}.{stock}") for released, stock in BLOCK.items()),
-    ),
-)
-"""
+NAME, SENTENCE = "quill:LLADA", [3, 4, 5, 6, 7]
+SECTION = Path(families.__file__).read_text().partition("LLADA_INSTRUCT = ")[0].partition("LLADA_NAMES = ")
+CODE = "from entropy_valley.model.families import Family, Release\n\n" + "".join(SECTION[1:])
+for old, new in (("llada", "quill"), ("model.transformer.blocks", "quill"), ("d_model", "dim"), ("ff_out", "down")):
+    CODE = CODE.replace(f'"{old}', f'"{new}')
 
 
 @pytest.fixture
@@ -88,13 +48,10 @@ def folder(quill, tmp_path):
 
 def plain(folder):
     """A stock model with the tensors of the checkpoint, each under the stock name that the file above gives it."""
-    fields, tensors = files.read_json(folder / "config.json"), load_file(folder / "model.safetensors")
-    code = {}
+    fields, tensors, code = files.read_json(folder / "config.json"), load_file(folder / "model.safetensors"), {}
     exec(CODE, code)
-    given = {stock: fields[released] for stock, released in code["FIELDS"].items()}
-    stock = {"quill.tokens": "model.embed_tokens", "quill.last_norm": "model.norm", "head": "lm_head"}
-    for i in range(2):
-        stock |= {f"quill.{i}.{name}": f"model.layers.{i}.{module}" for name, module in code["BLOCK"].items()}
+    given = {stock: fields[released] for stock, released in code["LLADA_FIELDS"].items()}
+    stock = {released.format(i=i): name.format(i=i) for released, name in code["LLADA_NAMES"] for i in range(2)}
     model = LlamaForCausalLM(LlamaConfig(**given, attn_implementation="eager")).eval()
     model.load_state_dict({f"{stock[name.removesuffix('.weight')]}.weight": one for name, one in tensors.items()})
     return model
@@ -122,12 +79,12 @@ def test_what_the_decoder_does_not_compute_is_refused_whatever_a_family_fixes(fo
 
 
 def test_a_field_that_the_decoder_does_not_know_is_refused(folder, quill):
-    other = dataclasses.replace(quill, fields=quill.fields | {"num_experts": "depth"})
+    other = dataclasses.replace(quill, fields=quill.fields | {"num_experts": "n_layers"})
     with pytest.raises(InputError, match="the decoder does not know num_experts"):
         config_arguments(folder, other)
 
 
 def test_another_architecture_is_refused(quill, monkeypatch):
-    monkeypatch.setattr(sys.modules["quill"], "QUILL", dataclasses.replace(quill, architecture="GemmaForCausalLM"))
+    monkeypatch.setattr(sys.modules["quill"], "LLADA", dataclasses.replace(quill, architecture="GemmaForCausalLM"))
     with pytest.raises(InputError, match="architecture is GemmaForCausalLM"):
         find_family(NAME)

@@ -28,7 +28,6 @@ from entropy_valley.experiment.tables.coverage import (
     retention,
 )
 
-EDGES = [0.6, 0.8]
 DATA = os.environ.get("ENTROPY_VALLEY_DATA")
 
 

@@ -79,18 +79,6 @@ def test_bounds_hold_or_fail_and_runs_are_seeds():
     assert verdict(metric="p_one_sided", setting="run C", **place) == "not run"  # there is no third seed
 
 
-def test_other_models_are_compared_by_sign_and_order_alone():
-    signs = compared(of_values=False)
-    assert set(signs["kind"]) == {"claim", "sign", "order"}
-    assert {metric.endswith("_lead") for metric in rows(signs, kind="sign")["metric"]} == {
-        True
-    }  # no limits of intervals
-    found = rows(signs, kind="sign", label="tab:full_significance", metric="comet_lead", direction="zh-en")
-    assert list(found["verdict"]) == ["same", "other", "not run"]
-    order = rows(signs, kind="order", label="tab:main", metric="comet", direction="en-zh").iloc[0]
-    assert (order["text"], order["ours_text"], order["verdict"]) == (*["oracle > ev > ratio"] * 2, "same")
-
-
 @pytest.mark.parametrize(
     ("ratio", "here", "verdict"), [("0.83", "1 of 1", "same"), ("0.86", "0 of 1", "0 of 1 places")]
 )
@@ -99,14 +87,6 @@ def test_a_claim_says_in_how_many_places_it_holds(ratio, here, verdict):
     first = claims.iloc[0]
     assert (first["text"], first["ours_text"], first["verdict"]) == ("3 of 3", here, verdict)
     assert len(claims) == 5 and list(claims["verdict"][1:]) == ["not run"] * 4
-
-
-@pytest.mark.parametrize(("oracle", "order"), [("0.8400", "ev > oracle > ratio"), ("0.85172", "oracle = ev > ratio")])
-def test_an_order_that_is_not_the_papers_says_in_how_many_pairs_it_is(oracle, order):
-    """Equal values are no order."""
-    frame = compared(MAIN.replace("0.8612", oracle))
-    found = rows(frame, kind="order", label="tab:main", metric="comet", direction="en-zh").iloc[0]
-    assert (found["ours_text"], found["verdict"]) == (order, "2 of 3 pairs")
 
 
 def of_frame(number, rows):

@@ -38,22 +38,6 @@ def test_a_single_sentence_says_nothing_of_a_spread():
     assert (test.delta, test.wilcoxon_p, test.sentences) == (0.5, 1, 1)
 
 
-@pytest.mark.parametrize("resamples", [1, 2, 5])
-def test_of_few_resamples_p_is_a_count_of_them(resamples):
-    """A mean of 0 counts on both sides."""
-    means = bootstrap_means(np.array([0.1, -0.1]), resamples, 0)
-    test = paired_test([0.1, -0.1], [0.0, 0.0], how(resamples))
-    assert test.p_one_sided == sum(means <= 0) / resamples
-    assert test.p_two_sided == min(1, 2 * min(sum(means <= 0), sum(means >= 0)) / resamples)
-
-
-def test_a_limit_at_exactly_zero_is_not_above_it():
-    """The sixth of 201 sorted means is the lower limit: here 0, and the seventh is above it."""
-    means = np.sort(bootstrap_means(np.array([-0.01, *[0.01] * 5]), 201, 0))
-    assert means[5] == 0 < means[6]
-    assert paired_test([-0.01, *[0.01] * 5], [0.0] * 6, how(201)).ci_low == 0
-
-
 TENTHS = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=26)
 
 
@@ -82,14 +66,6 @@ FEW = [DRAW.integers(-3, 4, count) / 10 for count in [*range(1, 9)] * 2] + [np.a
 def test_of_few_sentences_wilcoxons_p_is_that_of_scipy(differences, zeros):
     """The very number, ties and zeros or not."""
     expected = stats.wilcoxon(differences, zero_method=zeros).pvalue if differences.any() else 1
-    assert significance.wilcoxon_p(differences, zeros) == expected
-
-
-@pytest.mark.parametrize("zeros", ["pratt", "wilcox"])
-def test_of_thirteen_sentences_wilcoxons_p_is_exact(zeros):
-    """The numbers are those of `scipy.stats.wilcoxon`, which takes seconds for them."""
-    differences = np.array([0.1, 0.2, -0.1, 0.0, 0.3, 0.3, -0.2, 0.1, 0.0, 0.4, -0.1, 0.2, 0.2])
-    expected = {"pratt": 0.078125, "wilcox": 0.0615234375}[zeros]
     assert significance.wilcoxon_p(differences, zeros) == expected
 
 
@@ -137,13 +113,3 @@ def test_swapping_the_systems_mirrors_the_test(pairs):
     assert one.delta == -other.delta
     assert (one.ci_low, one.ci_high) == pytest.approx((-other.ci_high, -other.ci_low))
     assert (one.p_two_sided, one.wilcoxon_p) == (other.p_two_sided, pytest.approx(other.wilcoxon_p))
-
-
-@settings(max_examples=25)
-@given(PAIRS)
-def test_interval_holds_the_mean_and_shares_are_shares(pairs):
-    first, second = np.array(pairs).T
-    test = paired_test(first, second, how(500, 4))
-    assert test.ci_low - 1e-9 <= test.delta <= test.ci_high + 1e-9
-    assert all(0 <= p <= 1 for p in (test.p_one_sided, test.p_two_sided, test.wilcoxon_p))
-    assert test.p_two_sided <= 2 * test.p_one_sided + 1e-12

@@ -7,8 +7,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.frames import Frames
@@ -48,11 +46,6 @@ def of_method(table, name, metric="comet"):
 
 
 class TestTheGap:
-    @given(st.floats(0.1, 0.9), st.floats(0.001, 0.1), st.floats(-2, 2))
-    def test_a_closure_is_the_share_of_the_gap(self, ratio, gap, share):
-        own, low, high = (pd.Series([score]) for score in (ratio + share * gap, ratio, ratio + gap))
-        assert closure(own, low, high)[0] == pytest.approx(share, abs=1e-6)
-
     @pytest.mark.parametrize(
         ("oracle", "is_open"), [(0.83, False), (0.80, False), (0.83 * (1 + 0.9e-9), False), (0.83 * (1 + 1.1e-9), True)]
     )
@@ -79,16 +72,6 @@ class TestTheGap:
 
 
 class TestMeansOverRuns:
-    def test_the_share_of_each_run_then_mean_and_sample_deviation(self):
-        scores = {"oracle": (0.86, 0.87), "ratio": (0.83, 0.82), "ev": (0.85, 0.84)}
-        runs = {(seed, name): [of[seed - 1]] * 4 for name, of in scores.items() for seed in (1, 2)}
-        row = of_method(summary(frames(runs), [COMET]), "ev")
-        assert row["gap_closure_mean"] == pytest.approx((2 / 3 + 2 / 5) / 2)  # that of the means is another one: 0.5
-        assert row["gap_closure_std"] == pytest.approx(abs(2 / 3 - 2 / 5) / math.sqrt(2))
-        assert (row["mean"], row["std"]) == (pytest.approx(0.845), pytest.approx(0.005 * math.sqrt(2)))
-        assert (row["runs"], row["gap_closure_runs"], row["delta_ratio"]) == (2, 2, pytest.approx(0.02))
-        assert "gap_closure_eos_mean" not in row
-
     @pytest.mark.parametrize("oracle", [leads(1.8), [-0.1] * 4])
     def test_a_run_without_a_gap_is_left_out_and_counted_in_every_metric(self, oracle):
         """Where the lead may be chance, and where Oracle scores lower. What is no closure is of all runs."""

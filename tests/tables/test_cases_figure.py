@@ -6,11 +6,10 @@ import re
 import warnings
 
 import pytest
-from fontTools.ttLib import TTFont
 from matplotlib import font_manager
 
 from entropy_valley.experiment.tables import style
-from entropy_valley.experiment.tables.cases import _WIDE, CHINESE, chinese_fonts, wrapped
+from entropy_valley.experiment.tables.cases import _WIDE, CHINESE, wrapped
 
 NAME = "figures/cases"
 
@@ -43,17 +42,6 @@ def test_without_a_chinese_font_rows_are_left_out_and_the_log_says_what_to_insta
     printed = drawn(run, tmp_path)
     assert "Source" in printed and not re.search(_WIDE, "".join(printed))
     assert "fonts-noto-cjk" in capsys.readouterr().err
-
-
-def test_a_chinese_font_that_was_installed_later_is_taken(tmp_path, no_chinese_font, monkeypatch):
-    """Matplotlib's list of fonts, which it keeps in a file, does not have it yet; nor what is no font."""
-    font = TTFont(font_manager.findfont("DejaVu Sans"))
-    for record in font["name"].names:
-        font["name"].setName(CHINESE[0], *(record.nameID, record.platformID, record.platEncID, record.langID))
-    font.save(tmp_path / "font.ttf")
-    (tmp_path / "none.ttf").write_bytes(b"none")
-    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(path) for path in tmp_path.glob("*.ttf")])
-    assert chinese_fonts() == [CHINESE[0]]
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,6 @@ def test_a_benchmark_that_is_not_written_yet_ends_no_run(benchmarks):
     assert finished_seconds(benchmarks) == before
 
 
-def test_no_benchmarks_no_hours(tmp_path):
-    assert stage_hours(tmp_path, {}).empty
-
-
 @pytest.mark.parametrize("text", ["started\ts\n2026\n", "s\nlong\n", "s\n"])
 def test_a_file_that_is_no_benchmark_is_named(benchmarks, text):
     (benchmarks / "score/one.tsv").write_text(text)

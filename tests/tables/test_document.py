@@ -8,11 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 from matplotlib import figure
-from test_registry import experiment
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import tables
 from entropy_valley.experiment.tables import document
 from entropy_valley.experiment.tables.render import to_text
 
@@ -32,20 +30,6 @@ def source(run, tmp_path):
     }
     document.write(run.experiment, reports, tmp_path / "report.tex")
     return tmp_path / "report.tex"
-
-
-def test_the_title_page_says_what_was_run():
-    facts = document.about(experiment(autoregressive={"backbones": []}))
-    assert facts["Directions"] == "En→Zh, Zh→En, En→De" and facts["Training seeds"] == "1, 2, 3"
-    assert facts["Results"] == "results" and not facts["Autoregressive"]
-
-
-def test_what_it_reads_are_files_of_the_reports():
-    config = experiment()
-    configured = tables.configured(config)
-    read = {f"{config.results}/{name}" for name in document.read(configured)}
-    assert {"results/tables/main.float.tex", "results/figures/hero.pdf"} < read
-    assert read < {f"{config.results}/{path}.{end}" for path, one in configured.items() for end in one.endings}
 
 
 def test_it_is_set(source, pdflatex):

@@ -5,17 +5,21 @@ The tables are those of a finished run, whose results each test changes.
 
 from __future__ import annotations
 
-import dataclasses
+import math
 from pathlib import Path
 
 import finished
+import numpy as np
 import pandas as pd
 import pytest
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import tables
+from entropy_valley.experiment.stats.significance import Analysis
+from entropy_valley.experiment.tables.dissociation import split
 from entropy_valley.experiment.tables.paired_tests import holds
+from entropy_valley.experiment.tables.valley import OVER_RUNS, OVER_SENTENCES, over_runs
 from entropy_valley.results import SCORES, TRANSLATIONS, record_path
 
 MAIN = "tables/main"
@@ -35,22 +39,6 @@ def score(run, name, scores, **keys):
     for method, mean in scores.items():
         for cell in where(run, name, method=method, **keys):
             run.score(cell, mean - 0.001, mean + 0.001)
-
-
-def lengths(run, name, length):
-    """Give each cell's canvases ``length`` of its method and the reference's canvas."""
-    for cell in run.cells(name):
-        rows = []
-        for row, true in zip(run.read(cell, TRANSLATIONS), reference_lengths(run, name, cell), strict=True):
-            slots = length(cell.method, true)
-            rows.append(row | {"length": slots, "canvas": row["canvas"] | {"length": slots}})
-        run.put(cell, TRANSLATIONS, rows)
-
-
-def reference_lengths(run, name, cell):
-    is_oracle = dataclasses.replace(cell, method="oracle").__eq__
-    (oracle,) = filter(is_oracle, run.cells(name))
-    return [row["length"] for row in run.read(oracle, TRANSLATIONS)]
 
 
 def notes_of(text):
@@ -80,34 +68,6 @@ class TestGap:
         )
         assert even.numbers(MAIN).query("direction == 'zh-en'")["gap_closure_mean"].isna().all()
 
-    def test_nor_in_studies_and_figures(self, even):
-        assert any("n/a" in row for row in even.rows("tables/full_pareto"))
-        numbers = even.numbers("figures/crossbb").query("direction == 'zh-en' and backbone == 'llada-tiny'")
-        assert numbers["gap_closure_mean"].isna().all()
-
-    def test_it_has_no_interval(self, run):
-        score(run, "tables/variants", {"oracle": 0.5})
-        column = [row[5] for row in run.rows("tables/variants") if len(row) > 5]
-        assert set(column) <= {"–", ""}
-
-
-@pytest.mark.parametrize(
-    ("off", "part", "said"),
-    [
-        (0, "nearer", "EV leads in 0 of 4 runs (En→Zh 0 of 2, Zh→En 0 of 2) and trails in 0."),
-        (6, "equal", "EV leads in 4 of 4 runs (En→Zh 2 of 2, Zh→En 2 of 2) and trails in 0."),
-        (7, "farther", "EV leads in 4 of 4 runs (En→Zh 2 of 2, Zh→En 2 of 2) and trails in 0."),
-    ],
-)
-def test_a_lead_is_split_by_whose_canvas_is_nearer_to_the_references(run, off, part, said):
-    lengths(run, "tables/dissociation", lambda method, true: true + {"oracle": 0, "ev": off}.get(method, 6))
-    made = run.make("tables/dissociation")
-    leads = pd.read_csv(made["csv"]).query(
-        "method == 'ev' and baseline == 'ratio' and canvas in ('nearer', 'equal', 'farther')"
-    )
-    assert (leads["share"] == (leads["canvas"] == part)).all() and (leads["adds"] > 0).sum() == 6
-    assert f"Not nearer than Ratio's: {said}" in notes_of(made["md"].read_text(encoding="utf-8"))
-
 
 @pytest.mark.parametrize(
     ("low", "bootstrap", "wilcoxon", "resamples", "held"),
@@ -124,6 +84,23 @@ def test_a_lead_holds_where_both_tests_say_so(low, bootstrap, wilcoxon, resample
     assert list(holds(pd.DataFrame([test]))) == [held]
 
 
+def test_there_are_no_shares_of_a_lead_whose_interval_ends_at_zero():
+    leads, nearer = np.array([[0.4], [0.0], [0.0], [0.0]]), np.array([[2], [0], [-1], [1]])
+    parts = split(leads, nearer, Analysis(resamples=200, seed=1)).set_index("canvas")
+    assert parts.lead_low["all"] == 0 and parts["share"].isna().all()
+
+
+def test_runs_share_a_band_of_deviations_and_a_single_run_has_its_sentences():
+    place = {"backbone": "tiny", "direction": "en-zh", "testset": "test", "axis": "ratios", "at": 0.75}
+    run = {"lowest": math.nan, "standard_error": 0.05, "sentences": 9}
+    points = pd.DataFrame([{**place, **run, "seed": seed, "mean": 2.0 + seed} for seed in (1, 2)])
+    both = over_runs(points)
+    assert set(both["spread"]) == {OVER_RUNS} and set(both["runs"]) == {2}
+    single = over_runs(points[points["seed"] == 1])
+    assert set(single["spread"]) == {OVER_SENTENCES}
+    assert (single["high"] - single["mean"]).to_numpy() == pytest.approx(1.96 * 0.05)
+
+
 def test_a_single_run_prints_its_value_alone_and_the_footnote_says_so(tmp_path):
     run = finished.Run(tmp_path, matrix={"seeds": [1]}, tables={"studies": []})
     assert "±" not in "".join("".join(row) for row in run.rows(MAIN))
@@ -135,13 +112,6 @@ def test_a_study_of_one_method_has_no_baseline_and_no_gap(tmp_path):
     run = finished.Run(tmp_path, studies=study, tables={"studies": ["one"]})
     _, row = run.rows("tables/one")  # behind the setting
     assert "Entropy-Valley" in row[0] and row[3] == "n/a" and "leaves out runs" not in run.text("tables/one")
-
-
-def test_the_main_table_prints_the_metrics_that_are_asked_for(tmp_path):
-    run = finished.Run(tmp_path, tables={"metrics": ["chrf", "toy_comet"], "studies": []})
-    head = run.text(MAIN).splitlines()[0]
-    assert head.index("chrF") < head.index("toy COMET") and "sacreBLEU" not in head
-    assert "sacreBLEU" not in run.text(MAIN)
 
 
 def test_a_backbone_with_a_seed_that_the_first_lacks_has_no_difference_over_runs(tmp_path):
@@ -157,19 +127,6 @@ def test_a_transfer_is_tested_under_its_own_step_budget(tmp_path):
     run = finished.Run(tmp_path, studies={"mine": study}, tables={"studies": ["full_pareto", "mine"]})
     text = run.text("tables/mine")
     assert "Reveal order MED, T = 4; a row is one run." in text and "n/a" not in text
-
-
-def test_a_methods_label_also_stands_in_the_titles_of_columns(tmp_path):
-    run = finished.Run(tmp_path, length_methods={"ev": {"label": "Valley of entropy", "short": "Valley"}})
-    assert "| Valley − system [95 % CI], p |" in run.text("tables/direct_length_baselines")
-    head = run.text("tables/defr_transfer").splitlines()[0]
-    assert "| toy COMET: Valley | Valley − Ratio [95 % CI] |" in head
-
-
-def test_the_number_of_sentences_of_each_direction(run):
-    for cell in where(run, MAIN, direction="zh-en"):
-        run.put(cell, SCORES, sentences=2037)
-    assert "Sentences (N): En→Zh: 16; Zh→En: 2,037." in notes_of(run.text(MAIN))
 
 
 class TestSentences:
@@ -201,11 +158,6 @@ class TestSentences:
         with pytest.raises(InputError, match=r"grammar ev med-T8: sentence 'test-000001' has 0 entropies of \d cand"):
             run.make("tables/cases")
 
-    def test_no_sentences_are_a_count_of_0_and_dashes(self, tmp_path):
-        run = finished.Run(tmp_path, coverage={"buckets": {"en-zh": [0.01, 0.02]}}, tables={"studies": []})
-        (row,) = [row for row in run.rows("tables/coverage") if row[0] == "r < 0.01"]
-        assert row[1] == "0" and set(row[2:]) == {"–"}
-
     def test_equal_leads_have_no_correlation(self, run):
         for cell in run.cells("tables/negative_order"):
             run.score(cell, 0.5 + 0.1 * (cell.order == "med"))
@@ -223,7 +175,7 @@ class TestSentences:
         (line,) = [line for line in notes_of(run.text("tables/negative_order")) if line.startswith("Spearman")]
         assert "two-sided p = " in line and "p = 0.0000" not in line
 
-    @pytest.mark.parametrize("name", ["negative_order", "coverage", "cases", "dream_instruct", "dissociation"])
+    @pytest.mark.parametrize("name", ["negative_order", "coverage"])
     def test_outputs_of_other_sentences_are_refused(self, run, name):
         cell = run.cells(f"tables/{name}")[-1]
         first, *rows = run.read(cell, SCORES)
@@ -270,13 +222,9 @@ class TestInstruct:
     @pytest.mark.parametrize(
         ("name", "text"),
         [
-            ("losses.csv", "step,loss,cross_entropy\n"),
             ("losses.csv", "step,loss\n1,2\n"),
             ("losses.csv", "step,loss,cross_entropy\n1,2,nan\n"),
-            ("losses.csv", "step,loss,cross_entropy\n1,2,many\n"),
-            ("losses.csv", "step,loss,cross_entropy\n1,2,3\n2\n"),
             ("adapter.json", "{}"),
-            ("adapter.json", '{"vocabulary": "many"}'),
             ("adapter.json", '{"vocabulary": 1}'),
         ],
     )
@@ -313,20 +261,6 @@ class TestPeople:
 
 
 class TestSettings:
-    def test_a_language_without_limits_is_named(self, run):
-        path = run.root / "corpus/zh-en/corpus.json"
-        content = files.read_json(path)
-        run.replace(path, content | {"filters": content["filters"] | {"zh": {}}})
-        assert "Zh none" in run.text("tables/corpus")
-
-    def test_a_setting_without_a_printed_name_is_shown_where_it_is_not_the_default(self, run):
-        path = run.root / "en-zh/llada-tiny/seed1/adapter/adapter.json"
-        facts = files.read_json(path)
-        facts["spec"]["training"] |= {"too_long": "drop", "keep_every": 4, "loss": {"antithetic": False}}
-        run.replace(path, facts)
-        keys = set(run.numbers("tables/hyperparams")["key"])
-        assert {"keep_every", "loss_antithetic"} <= keys and "too_long" not in keys
-
     def test_copies_of_the_source_are_counted_below(self, run):
         for cell in run.cells("tables/main"):
             run.put(cell, SCORES, copies=3 * (cell.method == "ev" and cell.direction == "en-zh"))
@@ -351,3 +285,16 @@ def test_without_a_comet_the_gap_is_judged_by_chrf(tmp_path):
     assert "chrF: Gap closure | " in run.text("tables/main")
     assert "| System | chrF | EV − system [95 % CI], p |" in run.text("tables/direct_length_baselines")
     assert "tables/paper_comparison" not in tables.configured(run.experiment)  # whose numbers are COMET's
+
+
+def test_the_main_table_prints_the_metrics_that_are_asked_for(tmp_path):
+    run = finished.Run(tmp_path, tables={"metrics": ["chrf", "toy_comet"], "studies": []})
+    head = run.text(MAIN).splitlines()[0]
+    assert head.index("chrF") < head.index("toy COMET") and "sacreBLEU" not in head
+    assert "sacreBLEU" not in run.text(MAIN)
+
+
+def test_the_number_of_sentences_of_each_direction(run):
+    for cell in where(run, MAIN, direction="zh-en"):
+        run.put(cell, SCORES, sentences=2037)
+    assert "Sentences (N): En→Zh: 16; Zh→En: 2,037." in notes_of(run.text(MAIN))

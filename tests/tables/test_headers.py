@@ -6,7 +6,6 @@ The results are those of a finished run. Each manipulation keeps all files reada
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.results import Record, read_record, record_path
+from entropy_valley.results import SCORES, TRANSLATIONS, Record, read_record, record_path
 
 MAIN = "tables/main"
 RUN = "en-zh/llada-tiny/seed{}"
@@ -50,27 +49,11 @@ def copy(old, new):
             shutil.copyfile(path, new / path.relative_to(old))
 
 
-def swap(one, other):
-    between = one.with_name("between")
-    one.rename(between)
-    other.rename(one)
-    between.rename(other)
-
-
-def swap_sets(run):
-    swap(*(run.root / RUN.format(seed) / "matrix" for seed in (1, 2)))
-
-
 def swap_seeds(run):
-    swap(*(run.root / RUN.format(seed) for seed in (1, 2)))
-
-
-def copy_set(run):
-    copy(run.root / RUN.format(1) / "matrix", run.root / RUN.format(2) / "matrix")
-
-
-def copy_seed(run):
-    copy(run.root / RUN.format(1), run.root / RUN.format(2))
+    one, other = (run.root / RUN.format(seed) for seed in (1, 2))
+    one.rename(one.with_name("between"))
+    other.rename(one)
+    one.with_name("between").rename(other)
 
 
 def copy_other_direction(run):
@@ -83,8 +66,9 @@ def copy_scores(run):
         shutil.copyfile(run.root / RUN.format(1) / "matrix" / name, run.root / RUN.format(2) / "matrix" / name)
 
 
-def copy_rows(run, name="scores.jsonl"):
-    shutil.copyfile(run.root / RUN.format(1) / "matrix" / name, run.root / RUN.format(2) / "matrix" / name)
+def copy_rows(run):
+    name = "matrix/translations.jsonl"
+    shutil.copyfile(run.root / RUN.format(1) / name, run.root / RUN.format(2) / name)
 
 
 def scores_of_other_texts(run):
@@ -104,23 +88,15 @@ def edit(name, old, new):
     return edited
 
 
-def exchange_cells(run):
-    """The rows of EV under the name of Ratio, and the other way round."""
-    path = run.root / RUN.format(1) / "matrix/scores.jsonl"
-    names = {"ev": "ratio", "ratio": "ev"}
-    rows = [{**row, "method": names.get(row["method"], row["method"])} for row in files.read_jsonl(path)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
 def other_params(name, **params):
     """The header is of other settings than those of the config: an older result that was put back."""
     return lambda run: change(run.root / RUN.format(2) / "matrix" / name, params=params)
 
 
-def train_again(run, text='{"steps": 2}'):
+def train_again(run):
     """Another adapter is there than that of the translations."""
     path = run.root / RUN.format(2) / "adapter/adapter.json"
-    path.write_text(text)
+    path.write_text('{"steps": 2}')
     change(record_path(path), outputs={path.name: {"digest": files.file_digest(path)}})
 
 
@@ -136,25 +112,15 @@ def other_comet(run):
     change(run.root / RUN.format(2) / "matrix/scores.json", inputs={former: "a" * 32})
 
 
-def drop_pairs(run):
+def draw_pairs_again(run):
     path = run.root / PAIRS
     path.write_text(path.read_text().splitlines(keepends=True)[0])
-
-
-def draw_pairs_again(run):
-    drop_pairs(run)
-    path = run.root / PAIRS
     change(record_path(path), outputs={path.name: {"digest": files.file_digest(path)}})
 
 
-def drop_sentence(run):
+def draw_sentences_again(run):
     path = run.root / "corpus/en-zh/test/grammar.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
-
-
-def draw_sentences_again(run):
-    drop_sentence(run)
-    path = run.root / "corpus/en-zh/test/grammar.jsonl"
     change(record_path(path), outputs={path.name: {"digest": files.file_digest(path)}})
 
 
@@ -163,34 +129,19 @@ EDITED = "was edited"
 AGAIN = "was made again"
 OTHER = "is older than the config: "
 MANIPULATIONS = {
-    "two sets exchanged": (swap_sets, "is a copy of"),
     "two seeds exchanged": (swap_seeds, "is a copy of"),
-    "a set of another seed": (copy_set, "is a copy of"),
-    "a run of another seed": (copy_seed, "is a copy of"),
     "a set of another direction": (copy_other_direction, "is a copy of"),
     "scores of another seed": (copy_scores, "is a copy of"),
-    "rows of scores of another seed": (copy_rows, EDITED),
-    "rows of texts of another seed": (lambda run: copy_rows(run, "translations.jsonl"), EDITED),
+    "rows of texts of another seed": (copy_rows, EDITED),
     "scores beside other texts": (scores_of_other_texts, AGAIN),
-    "a text": (edit(f"{SET}/translations.jsonl", '"hypothesis": "', '"hypothesis": "x'), EDITED),
-    "a canvas": (edit(f"{SET}/translations.jsonl", '"length": ', '"length": 1'), EDITED),
     "calls of a cell": (edit(f"{SET}/translations.json", '"calls": ', '"calls": 1'), EDITED),
     "the score of a sentence": (edit(f"{SET}/scores.jsonl", '"toy_comet": 0.8', '"toy_comet": 0.7'), EDITED),
-    "the score of a cell": (edit(f"{SET}/scores.json", '"bleu": ', '"bleu": 9'), EDITED),
-    "the grid in a header": (edit(f"{SET}/translations.json", "0.55", "0.56"), EDITED),
-    "two cells exchanged": (exchange_cells, EDITED),
-    "a test set": (drop_sentence, EDITED),
     "a test set, drawn again": (draw_sentences_again, AGAIN),
-    "training pairs": (drop_pairs, EDITED),
     "training pairs, drawn again": (draw_pairs_again, AGAIN),
     "the adapter of another seed": (copy_adapter, "is a copy of"),
-    "an edited adapter": (edit(f"{RUN.format(2)}/adapter/adapter.json", '"steps"', '"stepz"'), EDITED),
     "another adapter": (train_again, AGAIN),
     "another COMET": (other_comet, AGAIN),
     "an older grid": (other_params("translations.json", methods={"ev": {"ratios": [0.6], "score": "mean"}}), OTHER),
-    "another order": (other_params("translations.json", orders={"med": {"order": "mine:Order"}}), OTHER),
-    "another prompt": (other_params("translations.json", prompt="Another {src}"), OTHER),
-    "another precision": (other_params("translations.json", precision="bfloat16"), OTHER),
     "an adapter of other settings": (other_params("translations.json", made_from={"adapter": "a" * 16}), OTHER),
     "other settings of COMET": (other_params("scores.json", comet={"batch_size": 2}), OTHER),
 }
@@ -250,3 +201,75 @@ def test_results_may_be_moved(run, tmp_path):
 def test_versions_of_the_code_are_told_below_the_table(run):
     change(run.root / SET / "translations.json", facts={"code": "e" * 32})
     assert "by 2 versions of the code" in run.text(MAIN) and "eeeeeeee" in run.text(MAIN)
+
+
+# --- Cells that do not fit together, and what a header or rows lack.
+
+
+@pytest.fixture
+def second(run):
+    """EV's cell of the second run of En→Zh."""
+    return next(cell for cell in run.cells(MAIN) if (cell.method, cell.run.seed) == ("ev", 2))
+
+
+def test_cells_decoded_differently_do_not_share_a_table(run, second):
+    signature = run.entry(second, TRANSLATIONS)["signature"]
+    run.put(second, TRANSLATIONS, signature=signature | {"decoder": "other"})
+    with pytest.raises(InputError, match="decoder is other, but that of"):
+        run.make(MAIN)
+
+
+def test_an_adapter_does_not_count_as_two_runs(run):
+    first, second = ([cell for cell in run.cells(MAIN) if cell.run.seed == seed] for seed in (1, 2))
+    for one, other in zip(first, second, strict=True):
+        run.put(other, TRANSLATIONS, signature=run.entry(one, TRANSLATIONS)["signature"])
+    with pytest.raises(InputError, match=r"seed2/.*: has the same adapter as .*/seed1/"):
+        run.make(MAIN)
+
+
+@pytest.mark.parametrize("metric", ["toy_comet", "bleu"])
+def test_cells_scored_differently_do_not_share_a_table(run, second, metric):
+    run.put(second, SCORES, signatures=run.entry(second, SCORES)["signatures"] | {metric: "other"})
+    with pytest.raises(InputError, match=rf"signature\.{metric} is other, but that of"):
+        run.make(MAIN)
+
+
+LACKING = {
+    "total": (TRANSLATIONS, {"passes": None}, "tables/variants", r"translations\.json: grammar ev med-T8: no passes"),
+    "signature": (SCORES, {"signatures": None}, MAIN, r"signature\.toy_comet is nan, but that of"),
+    "text": (SCORES, {"bleu": "0.8"}, MAIN, r"bleu is '0\.8', not a finite number"),
+    "truth": (SCORES, {"bleu": True}, MAIN, "bleu is True, not a finite number"),
+    "not the mean": (SCORES, {"toy_comet": 0.99}, MAIN, r"toy_comet is 0\.99, but the mean of its"),
+}
+
+
+@pytest.mark.parametrize(("file", "entry", "name", "said"), LACKING.values(), ids=list(LACKING))
+def test_what_a_header_lacks_is_named(run, second, file, entry, name, said):
+    run.put(second, file, **entry)
+    with pytest.raises(InputError, match=said):
+        run.make(name)
+
+
+def test_a_header_that_does_not_have_a_cell_is_named(run, second):
+    path = record_path(run.path(second, SCORES))
+    header = files.read_json(path)
+    header["facts"]["cells"] = [one for one in header["facts"]["cells"] if one["method"] != "ev"]
+    files.write_json(path, {**header, "digest": files.digest({k: v for k, v in header.items() if k != "digest"})})
+    with pytest.raises(InputError, match=r"scores\.json: has nothing of grammar ev med-T8\."):
+        run.make(MAIN)
+    path.unlink()
+    with pytest.raises(InputError, match=r"scores\.json: file not found"):
+        run.make(MAIN)
+
+
+@pytest.mark.parametrize("change", ["other", "twice", "text"])
+def test_rows_must_be_those_of_the_test_set(run, second, change):
+    first, *rows = run.read(second, SCORES)
+    changed, said = {
+        "other": ([{**first, "id": "t9"}, *rows], "2 ids are in one only, such as 't(9|est-000001)'"),
+        "twice": ([first, first, *rows], "a sentence id comes twice"),
+        "text": ([{**first, "toy_comet": None}, *rows], r"sentence 'test-000001': toy_comet is nan, not a finite"),
+    }[change]
+    run.put(second, SCORES, changed)
+    with pytest.raises(InputError, match=said):
+        run.make("tables/full_significance")

@@ -7,9 +7,9 @@ import re
 import finished
 import pandas as pd
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
-from test_hostile_reports import MARKUP
+from test_hostile_reports import hostile_examples
 
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.tables import render
@@ -39,12 +39,6 @@ def test_escape(text, expected):
     assert render.escape(text) == expected
 
 
-def hostile_examples(test):
-    for text in MARKUP:
-        test = example(text)(test)
-    return test
-
-
 @hostile_examples
 @given(st.text(max_size=20))
 def test_no_special_character_is_left_bare(text):
@@ -69,12 +63,6 @@ def test_every_table_compiles_and_fits_into_a_paper(every_table, pdflatex):
     body = "\\clearpage\n".join(parts)
     log = pdflatex(body)
     assert not re.search(r"Overfull.*|Float too large.*", log)
-
-
-def test_every_table_names_the_number_of_its_sentences(every_table):
-    for report, table in every_table.items():
-        named = [note for note in table.notes if re.match(r"N = \d+ sentences\.|Sentences \(N\): ", note)]
-        assert len(named) == report.kind.scored, report.key
 
 
 def test_the_fonts_have_every_character_and_scores_have_one_scale(every_table):
@@ -108,7 +96,7 @@ def test_every_feature_of_a_table_compiles(pdflatex):
     assert "Overfull" not in pdflatex(text)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(30, 8), (30, 20), (60, 8), (60, 16)])
+@pytest.mark.parametrize(("rows", "columns"), [(30, 20), (60, 8)])
 def test_a_wide_table_is_scaled_and_a_long_one_takes_several_pages(rows, columns, pdflatex):
     listed = [Row([f"row {number // 2}", *["0.8123"] * (columns - 1)], "All") for number in range(rows)]
     shown = Shown(pd.DataFrame(), [Column(f"C{number}") for number in range(columns)], listed, labels=2)

@@ -10,20 +10,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import tables as reports
 from entropy_valley.experiment.config import base_files, params
 from entropy_valley.experiment.config.expand import overlay
-from entropy_valley.experiment.config.load import load_merged, merge, read_yaml
+from entropy_valley.experiment.config.load import load_merged, read_yaml
 from entropy_valley.experiment.config.matrix import sets_of
-from entropy_valley.experiment.config.methods import base_method, method_settings
-from entropy_valley.experiment.tables import footnotes, scores, systems
-from entropy_valley.experiment.tables.report import Results
+from entropy_valley.experiment.tables import footnotes, scores
 
 ROOT = Path(__file__).parents[2]
 BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
-KIWI = {"metric": "comet", "label": "CometKiwi", "checkpoint": "Unbabel/wmt22-cometkiwi-da"}
 
 
 def experiment(**over):
@@ -44,12 +40,6 @@ def test_what_a_config_does_not_ask_for_is_not_made():
     assert unasked < whole.keys() and not unasked & few.keys()
 
 
-def test_a_single_backbone_is_not_compared_with_others():
-    one = experiment(matrix={"backbones": ["llada-8b"]}, tables={"studies": []})
-    missing = reports.configured(experiment(tables={"studies": []})).keys() - reports.configured(one).keys()
-    assert missing == {"tables/crossbb", "tables/crossbb_bleu", "figures/crossbb"}
-
-
 LABELLED = """
 from entropy_valley.lengths.ev import EntropyValley
 
@@ -57,23 +47,10 @@ from entropy_valley.lengths.ev import EntropyValley
 class Mine(EntropyValley):
     pass
 
-
-class Plain:
-    sees_reference = uses_length_head = False
-    probes = True
-
-    def __init__(self, ratios):
-        self.ratios = ratios
-
-    def propose(self, sentence, probes):
-        return {1}
-
-    def choose(self, sentence, probes):
-        return 1
 """
 
 
-@pytest.mark.parametrize("length_method", ["ev", "labelled:Mine", "labelled:Plain"])
+@pytest.mark.parametrize("length_method", ["ev", "labelled:Mine"])
 def test_a_label_of_a_method_repeats_what_prints_it_alone(length_method, tmp_path, monkeypatch):
     (tmp_path / "labelled.py").write_text(LABELLED)
     monkeypatch.chdir(tmp_path)
@@ -125,12 +102,21 @@ def test_a_table_says_which_methods_were_fitted_to_its_sentences():
     ]
 
 
-def test_a_figure_may_have_another_name_than_the_table_of_its_study():
-    named = experiment(tables={"studies": ["full_pareto"]})
-    made = reports.configured(named)
-    assert {"tables/full_pareto", "figures/pareto"} < made.keys()
-    assert not {"tables/pareto", "figures/full_pareto"} & made.keys()
-    assert made["figures/pareto"].cells == made["tables/full_pareto"].cells
+# Each table and figure of the paper is a target of the same name.
+TABLES = {
+    *("main", "ar_reference", "faithfulness_summary", "human_eval", "hyperparams", "candidate_range", "ratio_sweep"),
+    *("multi_candidate", "direct_length_baselines", "full_pareto", "full_significance", "fwdcount_control"),
+    *("coverage", "failure_buckets", "order_sweep_summary", "negative_order", "crossbb", "crossbb_bleu"),
+    *("defr_transfer", "human_eval_details"),
+}
+FIGURES = {"cases", "method", "hero", "crossbb", "dissociation", "pareto", "human_eval"}
+LABELS = {f"tables/{name}" for name in TABLES} | {f"figures/{name}" for name in FIGURES}
+
+
+@pytest.mark.parametrize("names", [[], ["demo", "demo-full"]], ids=["paper", "demo-full"])
+def test_each_label_of_the_paper_is_a_target(names):
+    found = load_merged(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names)]))
+    assert not LABELS - reports.configured(found).keys()
 
 
 @pytest.mark.parametrize("other", ["hero", "selector_comparison"])
@@ -167,28 +153,6 @@ def test_each_cell_of_a_set_is_in_a_report(config, wider):
     assert ("tables/matrix" in configured) == several
 
 
-def test_captions_say_the_label_of_the_metric():
-    named = experiment(scoring={"comet": {"label": "my COMET"}}, tables={"metrics": ["comet22", "chrf"]})
-    texts = {path: report.text for path, report in reports.configured(named).items()}
-    assert texts["tables/main"].startswith("Main table: my COMET and chrF of the length")
-    assert not any("{" in text or "COMET" in text.replace("my COMET", "") for text in texts.values())
-
-
-def test_a_further_metric_is_a_column_of_any_study_and_of_the_main_table():
-    study = {"methods": ["ev"], "columns": ["kiwi", "comet"]}
-    over = {"scoring": {"metrics": {"kiwi": KIWI}}, "studies": {"mine": study}}
-    made = reports.configured(experiment(tables={"studies": ["mine"], "metrics": ["kiwi"]}, **over))
-    shown = {name: [metric.name for metric in made[f"tables/{name}"].names.shown_metrics] for name in ("main", "mine")}
-    assert shown == {"main": ["kiwi"], "mine": ["comet22", "bleu", "kiwi"]}
-
-
-def test_fixed_ratios_have_their_numbers_by_direction():
-    half = {"method": "ratio", "ratios": {"en-zh": 0.71, "zh-en": 1.0, "en-de": 0.9}}
-    report = reports.configured(experiment(length_methods={"half": half}))["tables/main"]
-    names = [report.names.method_in(*one) for one in (("ratio", "en-zh"), ("ratio_eos", "zh-en"), ("half", "zh-en"))]
-    assert names == ["Fixed ratio 0.8", "Fixed ratio 1.2 + EOS slot", "half 1"]
-
-
 @pytest.mark.parametrize(("column", "hint"), [("kiwi", ""), ("bleuu", r"did you mean bleu\? ")])
 def test_what_is_no_column_is_answered_with_those_there_are(column, hint):
     problem = rf"mine\.columns.*{column}: no such column; {hint}there are .*latency.*bleu, chrf"
@@ -214,15 +178,6 @@ def test_a_start_loads_no_figures_or_models():
     assert found.stdout == "\n"
 
 
-def test_only_fixed_ratios_without_a_slot_may_be_the_best_one():
-    named = reports.configured(experiment(tables={"studies": ["ratio_sweep", "multi_candidate"]}))
-    sweep, several = (
-        systems.fixed_ratios(named[f"tables/{name}"].names) for name in ("ratio_sweep", "multi_candidate")
-    )
-    assert {"ratio", "ratio_1.40"} < {*sweep} and not {"ratio_eos", "ev", "oracle"} & {*sweep}
-    assert several == ["ratio"]
-
-
 VARIANT = {"variant_of": "llada-8b", "label": "by floors", "adapter_of": "llada-8b", "decoding": {"schedule": "floors"}}
 READINGS = {"layout": "readings", "backbones": ["llada-8b", "mine"], "methods": ["oracle", "ratio", "ev"]}
 REPRODUCTION = {"layout": "reproduction", "methods": ["oracle", "ratio", "ev"]}
@@ -244,11 +199,6 @@ def test_what_a_layout_cannot_show_is_said_before_anything_runs(study, problem):
         experiment(backbones={"mine": VARIANT}, studies={"mine": study}, tables={"studies": ["mine"]})
 
 
-def test_hyperparams_are_those_of_all_runs_of_the_tables():
-    read = reports.configured(experiment())["tables/hyperparams"].inputs()
-    assert len(read) == 27 + 9 and "results/en-zh/llama3-8b/seed1/adapter/adapter.json" in read
-
-
 @pytest.mark.parametrize(("table", "block"), [("hyperparams", "matrix"), ("dream_instruct", "instruct")])
 def test_a_variant_with_the_adapters_of_another_backbone_trains_none(table, block):
     same = {"variant_of": "dream-7b", "label": "by floors", "adapter_of": "dream-7b"}
@@ -256,15 +206,6 @@ def test_a_variant_with_the_adapters_of_another_backbone_trains_none(table, bloc
     read = reports.configured(experiment(**over))[f"tables/{table}"].inputs()
     assert "results/en-zh/dream-7b/seed1/adapter/adapter.json" in read
     assert not [path for path in read if "/floors/" in path and "/adapter/" in path]
-
-
-def test_a_backbone_that_decodes_behind_another_prompt_has_its_own_row():
-    authors = load_merged(merge([*base_files(ROOT), ROOT / "config/authors.yaml"]), further=reports.problems)
-    shown = reports.configured(authors)["tables/prompts"].shown(Results(authors, "results"))
-    _, rows = shown.sections[0]
-    last = max(number for number, row in enumerate(rows) if row.texts[0])
-    decoding = [row.texts[3] for row in rows[last:]]
-    assert decoding[0] == "the same" and "that of En→Zh" in decoding
 
 
 def test_the_corpus_is_that_of_all_directions_and_checkpoints_that_train():
@@ -277,13 +218,21 @@ def test_the_corpus_is_that_of_all_directions_and_checkpoints_that_train():
     assert "tables/corpus" not in reports.configured(experiment(adapters="released", **small, **alone))
 
 
-@pytest.mark.parametrize("names", CONFIGS.values(), ids=list(CONFIGS))
-def test_no_study_has_a_fixed_ratio_twice(names):
-    found = load_merged(functools.reduce(overlay, [BASE, *(read_yaml(ROOT / f"config/{name}.yaml") for name in names)]))
-    for name in found.tables.studies:
-        for direction in found.matrix.directions:
-            named = found.studies[name].methods
-            named = named.get(direction, []) if isinstance(named, dict) else named
-            methods = [one for one in named if base_method(found, one) == "ratio"]
-            settings = [files.canonical(method_settings(found, one, direction)) for one in methods]
-            assert len(settings) == len(set(settings)), (name, direction)
+def test_a_single_backbone_is_not_compared_with_others():
+    one = experiment(matrix={"backbones": ["llada-8b"]}, tables={"studies": []})
+    missing = reports.configured(experiment(tables={"studies": []})).keys() - reports.configured(one).keys()
+    assert missing == {"tables/crossbb", "tables/crossbb_bleu", "figures/crossbb"}
+
+
+def test_captions_say_the_label_of_the_metric():
+    named = experiment(scoring={"comet": {"label": "my COMET"}}, tables={"metrics": ["comet22", "chrf"]})
+    texts = {path: report.text for path, report in reports.configured(named).items()}
+    assert texts["tables/main"].startswith("Main table: my COMET and chrF of the length")
+    assert not any("{" in text or "COMET" in text.replace("my COMET", "") for text in texts.values())
+
+
+def test_fixed_ratios_have_their_numbers_by_direction():
+    half = {"method": "ratio", "ratios": {"en-zh": 0.71, "zh-en": 1.0, "en-de": 0.9}}
+    report = reports.configured(experiment(length_methods={"half": half}))["tables/main"]
+    names = [report.names.method_in(*one) for one in (("ratio", "en-zh"), ("ratio_eos", "zh-en"), ("half", "zh-en"))]
+    assert names == ["Fixed ratio 0.8", "Fixed ratio 1.2 + EOS slot", "half 1"]

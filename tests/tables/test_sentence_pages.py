@@ -26,13 +26,6 @@ def systems(experiment, place):
     return [(cell.run.backbone, cell.run.seed, cell.system) for cell in pages.cells(experiment)[place]]
 
 
-def test_a_page_has_the_first_run_of_each_backbone_with_the_methods_of_the_matrix(demo):
-    assert list(pages.cells(demo)) == [(name, "grammar") for name in ("en-zh", "zh-en", "en-de")]
-    methods = [f"{method}/med-T32" for method in demo.matrix.methods]
-    masked = [(name, 1, method) for name in ("llada-tiny", "dream-tiny", "diffullama-tiny") for method in methods]
-    assert systems(demo, PLACE) == [*masked, ("llama3-tiny", 1, "beam4")]
-
-
 def test_the_config_names_other_systems(demo):
     asked = demo.pages.model_copy(update={"methods": ["ev", "ratio"], "backbones": ["dream-tiny"]})
     shown = systems(demo.model_copy(update={"pages": asked}), ("en-de", "grammar"))

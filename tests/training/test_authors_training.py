@@ -164,6 +164,8 @@ def test_long_targets_are_cut_where_five_tokens_stay(load):
     assert pairs.tokens.tolist() == [token for sequence in expected for token in sequence]
     assert (pairs.cut, pairs.dropped) == (cut, len(ROWS) - len(expected))
     assert cut > 0 and len(pairs) > len(pairs_of(backbone, limit))
+    with pytest.raises(InputError, match="no pair has at most 3 tokens"):
+        pairs_of(backbone, 3)
 
 
 def test_the_adapter_of_the_last_multiple_is_kept(finetune):

@@ -6,11 +6,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_training import ROWS, TEMPLATE, canvases_of, pairs_of
+from tiny_training import canvases_of, pairs_of
 
-from entropy_valley.errors import InputError
-from entropy_valley.model.prompt import Prompt
-from entropy_valley.training.loss import Batches, Passes, draw_masks, draw_times, eos_padding, lay_out, stream, tokenise
+from entropy_valley.training.loss import Batches, Passes, draw_masks, draw_times, eos_padding, lay_out, stream
 
 LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=60).map(torch.tensor)
 
@@ -45,29 +43,6 @@ def test_alike_batches_hold_one_length_each_and_epochs_and_seeds_differ():
     assert all(len((order[step] % 4).unique()) == 1 for step in range(len(order)))
     one, other = Batches(torch.ones(50), 50, 1), Batches(torch.ones(50), 50, 2)
     assert len({tuple(batch.tolist()) for batch in (one[0], one[1], other[0])}) == 3
-
-
-def test_pairs_are_prompt_target_and_one_eos(load):
-    backbone = load("diffullama")
-    prompt = Prompt(TEMPLATE, backbone.tokenizer, backbone.bos_id)
-    pairs = tokenise(ROWS, prompt, backbone.eos_id, 96)
-    for number, row in enumerate(ROWS):
-        start, length = pairs.starts[number], pairs.lengths[number]
-        source, target = prompt.encode(row["source"]), prompt.tokens(row["target"])
-        assert pairs.tokens[start : start + length].tolist() == [*source, *target, backbone.eos_id]
-        assert pairs.prompts[number] == len(source)
-
-
-def test_long_pairs_are_dropped_and_counted_never_cut(load):
-    backbone = load()
-    everything = pairs_of(backbone)
-    limit = int(everything.lengths.median())
-    some = pairs_of(backbone, limit)
-    assert some.lengths.max() == limit
-    assert len(some) == (everything.lengths <= limit).sum()
-    assert some.dropped == len(ROWS) - len(some) > 0
-    with pytest.raises(InputError, match="no pair has at most 3 tokens"):
-        pairs_of(backbone, 3)
 
 
 @pytest.mark.parametrize("padding", [0, 3, "batch"])
@@ -112,19 +87,8 @@ def test_every_sequence_has_a_mask(seed, targets, time):
     assert all(part.any() for part in masked.split(targets.tolist()))
 
 
-def test_masks_follow_their_rate():
-    targets = torch.full((3,), 20_000)
-    shares = draw_masks(torch.tensor([0.1, 0.5, 1.0]), targets, stream(5)).view(3, -1).float().mean(1)
-    assert shares.tolist() == pytest.approx([0.1, 0.5, 1.0], abs=0.01)
-
-
 def test_the_forced_mask_is_uniform():
     targets = torch.full((4000,), 4)
     masked = draw_masks(torch.full((4000,), 1e-6), targets, stream(2)).view(-1, 4)
     assert (masked.sum(1) == 1).all()
     assert masked.float().mean(0).tolist() == pytest.approx([0.25] * 4, abs=0.03)
-
-
-def test_all_mask_share():
-    times = draw_times(4000, stream(3), eps=1e-3, all_mask_share=0.3)
-    assert (times == 1).float().mean().item() == pytest.approx(0.3, abs=0.03)

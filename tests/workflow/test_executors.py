@@ -20,7 +20,7 @@ SMALL = {
     "tables": {"studies": []},
 }
 UUIDS = [f"GPU-{number}{os.getpid()}" for number in range(8)]  # which no other test claims
-SMI = "#!/bin/bash\n" + "".join(f'echo "GPU 0: NVIDIA H100 80GB HBM3 (UUID: {uuid})"\n' for uuid in UUIDS)
+SMI = "#!/bin/bash\n" + "".join(f'echo "{i}, {uuid}, NVIDIA H100 80GB HBM3"\n' for i, uuid in enumerate(UUIDS))
 
 
 @pytest.mark.slow

@@ -10,6 +10,8 @@
 # is.
 
 
+import json
+
 from entropy_valley import files
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.experiment.checking import subject
@@ -17,8 +19,8 @@ from entropy_valley.experiment.config import params, paths, schema
 from entropy_valley.experiment.human_evaluation.pack import LANGUAGES
 from entropy_valley.experiment.tables import document, live, pages, render
 from entropy_valley.experiment.tables.report import set_files
-from entropy_valley.experiment.runs import jobs, plan, work
-from entropy_valley.results import CARD, DIAGNOSTICS, SCORES, TRANSLATIONS, moved, record_path
+from entropy_valley.experiment.runs import work
+from entropy_valley.results import CARD, DIAGNOSTICS, SCORES, TRANSLATIONS, record_path
 from entropy_valley.experiment.stats.job_costs import MEMORY
 
 GPU = int(EXPERIMENT.device == "cuda")  # of a job that uses one
@@ -49,7 +51,13 @@ def spec_of(spec):
 
 def execution_of(execution):
     """How a job runs: what ``execution`` returns, with the paths of results as the job calls them."""
-    return lambda wildcards, output: moved(execution(wildcards), R, jobs.root_of(str(output[0]), R))
+
+    def execution_of_job(wildcards, output):
+        prefix, _, _ = str(output[0]).rpartition(f"{R}/")
+        values = json.dumps(execution(wildcards), ensure_ascii=False)
+        return json.loads(values.replace(f'"{R}/', f'"{prefix}{R}/'))
+
+    return execution_of_job
 
 
 # What jobs that run a model request of a cluster beside GPUs. Their time limits are in its profile.

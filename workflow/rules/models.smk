@@ -120,7 +120,7 @@ else:
         priority: 5
         conda:
             "../../envs/models.yaml"
-        threads: plan.cores("train", EXPERIMENT.training.processes) if GPU else EXPERIMENT.training.processes
+        threads: EXPERIMENT.training.processes * (2 if GPU else 1)
         resources:
             gpu=GPU * EXPERIMENT.training.processes,
             mem_mb=memory_of("train"),
@@ -141,7 +141,7 @@ rule check:
     retries: 0
     conda:
         "../../envs/models.yaml"
-    threads: plan.cores("train", CHECKED["processes"]) if GPU else CHECKED["processes"]
+    threads: CHECKED["processes"] * (2 if GPU else 1)
     resources:
         gpu=GPU * CHECKED["processes"],
         mem_mb=memory_of("train"),

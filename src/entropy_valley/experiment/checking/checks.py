@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import TextIO
 
-from entropy_valley import files, machine
+from entropy_valley import machine
 from entropy_valley.errors import InputError
 
 OK, FAILED, SKIPPED = "ok", "failed", "skipped"
@@ -50,8 +47,6 @@ def run(checks: Iterable[tuple[str, Check]]) -> Iterator[Line]:
             state, text = SKIPPED, str(reason)
         except (CheckError, InputError) as error:
             state, text = FAILED, str(error)
-        except ModuleNotFoundError as error:
-            state, text = FAILED, f"{error.name} is not installed here: run `make install`"
         except Exception as error:
             traceback.print_exception(error)
             state, text = FAILED, f"{type(error).__name__}: {error}"
@@ -71,25 +66,6 @@ def require_passed(lines: Iterable[Line]) -> None:
     """End this process with status 1 if a check has failed."""
     if any(line.state == FAILED for line in lines):
         sys.exit(1)
-
-
-def write_table(lines: Sequence[Line], device: str, out: Path) -> None:
-    """Write the lines as a table in Markdown, with the machine and the versions that they are from; and print it."""
-    import torch
-    import transformers
-
-    chip = torch.cuda.get_device_name() if device == "cuda" else machine.processor()[0]
-    versions = f"torch {torch.__version__}, transformers {transformers.__version__}, Python {platform.python_version()}"
-    table = [f"{chip}; {versions}; {time.strftime('%Y-%m-%d')}", "", "| check | state | found |", "|---|---|---|"]
-    for line in lines:
-        table.append(f"| {line.name} | {line.state} | {line.text.replace('|', '/')} |")
-    files.write_text(out, "\n".join([*table, ""]))
-    print("", *table, "", f"This table is also in {out}", sep="\n")
-
-
-def installation(wanted: str = "") -> Iterator[Line]:
-    """What is installed, perhaps without a GPU. ``wanted``: a build of torch such as "cu126"."""
-    return run([("torch", partial(torch_build, wanted)), ("GPUs", gpus)])
 
 
 def torch_build(wanted: str = "") -> str:

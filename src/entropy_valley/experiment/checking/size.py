@@ -80,8 +80,3 @@ class Size:
         keys = 2 * self.width * self.keys
         last = tokens * keys + rows * (self.layer - keys)
         return 2.0 * (tokens * (self.layers - 1) * self.layer + last + rows * self.width * self.vocabulary)
-
-    def step_work(self, tokens: float, predicted: float, recomputed: bool) -> float:
-        """The same of a training step: the frozen weights take part in the forward pass and in the gradient of its
-        input; with activation checkpointing twice in the former."""
-        return (3 if recomputed else 2) * self.pass_work(tokens, predicted)

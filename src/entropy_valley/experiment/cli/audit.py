@@ -13,22 +13,21 @@ import pandas as pd
 
 from entropy_valley.experiment.cli import configs
 from entropy_valley.experiment.runs.audit import DONE, MISSING, STALE, STATES, Audit, CellState
-from entropy_valley.experiment.runs.jobs import Jobs, listed
+from entropy_valley.experiment.runs.jobs import listed
 from entropy_valley.experiment.runs.plan import aligned, where
 from entropy_valley.experiment.tables import render
 from entropy_valley.files import atomic
 from entropy_valley.texts import counted
 
-RUNS, REASONS, LOGS = 24, 6, 3  # most rows of runs, reasons of a state, and logs of a reason
+REASONS, LOGS = 6, 3  # most reasons of a state, and logs of a reason
 COLUMNS = ["backbone", "direction", "seed", "testset", "method", "order", "steps", "pool"]  # of a cell
 
 
 def audit(arguments: argparse.Namespace) -> None:
-    """Print the audit of a config, and write its cells as a file and as a page into the folder ``audit`` of the
-    results."""
-    # Errors of config files name the file also where Snakemake's do not.
-    experiment = None if arguments.snakefile else configs.experiment(arguments.configfile)
-    jobs = listed(experiment, arguments.configfile, arguments.snakefile)
+    """Print the audit of a config, and write its cells into the folder ``audit`` of the results."""
+    if not arguments.snakefile:
+        configs.experiment(arguments.configfile)  # its errors name the file also where Snakemake's do not
+    jobs = listed(arguments.configfile, arguments.snakefile)
     states = frame(Audit(jobs).cells())
     counts = states["state"].value_counts()
     present = [state for state in STATES if state != STALE or state in counts]
@@ -41,7 +40,7 @@ def audit(arguments: argparse.Namespace) -> None:
         print(f"Jobs to run: {by_rule}. `entropy-valley plan` says why, and how long they take.")
     print(f"{len(states)} cells: {', '.join(f'{counts.get(state, 0)} {state}' for state in present)}")
     try:
-        write(jobs, states)
+        write(jobs.experiment.results, states)
     except OSError as error:  # another's results may be read-only
         print(f"\nThe page of this audit is not written: {error}")
     if arguments.check and counts.get(DONE, 0) < len(states):
@@ -61,11 +60,9 @@ def frame(states: Sequence[CellState]) -> pd.DataFrame:
 
 
 def runs(states: pd.DataFrame, present: Sequence[str]) -> str:
-    """A row for each backbone and direction, or for each backbone where these are too many: cells of each state."""
-    keys = ["backbone", "direction"]
-    keys = keys if len(states[keys].drop_duplicates()) <= RUNS else keys[:1]
-    rows = [[*keys, "seeds", "all", *present]]
-    for names, group in states.groupby(keys, sort=False):
+    """A row for each backbone and direction: cells of each state."""
+    rows = [["backbone", "direction", "seeds", "all", *present]]
+    for names, group in states.groupby(["backbone", "direction"], sort=False):
         counts = group["state"].value_counts()
         seeds = " ".join(sorted(group["seed"].unique(), key=int))
         rows.append([*names, seeds, str(len(group)), *(str(counts.get(state, "–")) for state in present)])
@@ -73,8 +70,7 @@ def runs(states: pd.DataFrame, present: Sequence[str]) -> str:
 
 
 def reasons(states: pd.DataFrame, most: int | None) -> Iterator[str]:
-    """Why cells are not done, at most so many reasons of each state: the rule, the reason, the cells, logs of
-    failures."""
+    """Why cells are not done, at most so many reasons of each state, and the logs of failures."""
     for state in (STALE, MISSING):
         groups = list(states[states["state"] == state].groupby(["rule", "why"], sort=False))
         for (rule, why), group in groups[:most]:
@@ -82,18 +78,16 @@ def reasons(states: pd.DataFrame, most: int | None) -> Iterator[str]:
             yield f"    {where(group[COLUMNS[:-1]].astype(str).replace({'': '–', '0': '–'}).to_dict('records'))}"
             logs = [log for log in group["log"].unique() if log]
             yield from (f"    log: {log}" for log in logs[:LOGS])
-            if len(logs) > LOGS:
-                yield f"    … and {len(logs) - LOGS} more logs beside it"
         if most and len(groups) > most:
             yield f"{state}: … and {len(groups) - most} more reasons; --cells lists all"
 
 
-def write(jobs: Jobs, states: pd.DataFrame) -> None:
+def write(results: str, states: pd.DataFrame) -> None:
     """Write the frame as a file, and as a page with a square for each cell."""
-    folder = Path(jobs.root, "audit")
+    folder = Path(results, "audit")
     folder.mkdir(parents=True, exist_ok=True)
     with atomic(folder / "matrix.tsv") as path:
         states.to_csv(path, sep="\t", index=False)
     made = time.strftime("%Y-%m-%d %H:%M")
-    data = {"made": made, "results": jobs.root, "states": STATES, "cells": states.to_dict("records")}
-    render.write_page(folder / "matrix.html", "matrix", f"Matrix of {jobs.root}", data)
+    data = {"made": made, "results": results, "states": STATES, "cells": states.to_dict("records")}
+    render.write_page(folder / "matrix.html", "matrix", f"Matrix of {results}", data)

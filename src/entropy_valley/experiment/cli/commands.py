@@ -7,6 +7,7 @@ without the workflow's packages.
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import subprocess
 import sys
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 CONFIGFILES = "config files; each overrides those before it, and all override config.yaml, of this folder if it has one"
-LISTED = 40  # differences that `verify` prints, unless all are wanted
 BATCH = 64  # lines that `translate` reads at once
 FILE_FIRST = "Write the file to translate before the options."
 
@@ -31,8 +31,6 @@ def add(commands: Any) -> None:
     option("--installation", nargs="?", const="", metavar="BUILD", help="look at torch's build and the driver alone")
     thorough = "also: bits in batches, bfloat16 beside float32, COMET, speed, and a training that is killed"
     option("--thorough", action="store_true", help=thorough)
-    out = "of the table that --thorough writes; default: results/check.md"
-    option("--out", type=Path, default=Path("results/check.md"), metavar="FILE", help=out)
 
     says = "say what is left to run of a config, why, and what it will take, as snakemake --dry-run does"
     option = _command(commands, "plan", _plan, says, configfile=True).add_argument
@@ -61,7 +59,6 @@ def add(commands: Any) -> None:
     option("--device", help="cpu, cuda or cuda:N; default: a GPU where there is one")
     own = "import the classes of your own that the config names, from this folder: their code is executed"
     option("--own-classes", action="store_true", help=own)
-    option("--all", action="store_true", help=f"list all differences, not only {LISTED}")
 
     _add_translate(commands)
 
@@ -96,12 +93,10 @@ def _add_translate(commands: Any) -> None:
     option("--prompt", metavar="TEXT", help="with {src} where the source goes")
     lengths = "length methods of the config, or module:Class of your own; default: ev"
     option("--length", nargs="+", default=["ev"], metavar="METHOD", help=lengths)
-    option("--ratios", nargs="+", type=_ratio, metavar="R", help="the grid of these methods, or a ratio")
+    option("--ratios", nargs="+", type=float, metavar="R", help="the grid of these methods, or a ratio")
     option("--order", metavar="NAME", help="reveal order, also module:Class; default: the one of the main tables")
     option("--steps", type=_count, metavar="T", help="denoising steps; default: as the main tables")
     option("--jsonl", action="store_true", help="one JSON object for each line and method")
-    problems = "at a line that cannot be translated, such as one that is too long; default: skip it"
-    option("--on-error", choices=("skip", "stop"), default="skip", help=problems)
     option("--batch", type=_count, default=BATCH, metavar="N", help=f"lines at once; default: {BATCH}")
     option("--no-hints", action="store_true", help="do not name lines that the model may not know")
     option("--device", choices=("cpu", "cuda"), help="default: the one of the config")
@@ -131,14 +126,6 @@ def _count(text: str) -> int:
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return int(text)
-
-
-def _ratio(text: str) -> float:
-    """A number, as the type of an argument."""
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number. {FILE_FIRST}") from None
 
 
 def _of_module(name: str) -> Callable[[argparse.Namespace], None]:
@@ -176,7 +163,8 @@ def _check(arguments: argparse.Namespace) -> None:
     from entropy_valley.experiment.checking import checks, subject
 
     if arguments.installation is not None:
-        checks.require_passed(checks.report(checks.installation(arguments.installation)))
+        build = functools.partial(checks.torch_build, arguments.installation)
+        checks.require_passed(checks.report(checks.run([("torch", build), ("GPUs", checks.gpus)])))
         return
     from entropy_valley.experiment.cli import configs
 
@@ -184,8 +172,6 @@ def _check(arguments: argparse.Namespace) -> None:
     for name in ("device", "processes"):
         whole[name] = getattr(arguments, name) or whole[name]
     lines = checks.report(checking.everything(subject.Subject(**whole), arguments.thorough))
-    if arguments.thorough:
-        checks.write_table(lines, whole["device"], arguments.out)
     checks.require_passed(lines)
 
 

@@ -28,13 +28,12 @@ from entropy_valley.experiment.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.experiment.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.experiment.config.schema import UserMethod
 from entropy_valley.lengths import find_method, make_method
-from entropy_valley.lengths.base import declared
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family
 from entropy_valley.progress import progress
 from entropy_valley.shipped import HUMAN
 from entropy_valley.texts import checked_sentence, decoded
-from entropy_valley.translation.job import PAIRS
+from entropy_valley.translation.job import PAIRS, Execution
 from entropy_valley.translation.translations import OF_SET
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
 STDIN = "stdin"
 YES, CPU = "--yes", "--device cpu"
-OVER = "in a file for --configfile"
 SLOW = 1.0  # seconds a sentence, from which on they are said
 Line = tuple[int, str]  # its number, from 1, and its text
 
@@ -52,14 +50,13 @@ def translate(arguments: argparse.Namespace) -> None:
         raise files.not_there(arguments.file)
     below = [name for name, given in ((RELEASED, arguments.released), (HUMAN.config, arguments.tiny)) if given]
     experiment = configs.experiment([*(configs.root() / name for name in below), *arguments.configfile], reports=False)
-    chosen = Chosen.of(experiment, arguments)
-    translators = chosen.load(arguments.device or experiment.device, arguments.threads)
+    chosen = Chosen(experiment, arguments)
+    translators = chosen.load()
     _say(*_loaded(chosen, next(iter(translators.values()))))
-    dev = chosen.corpus / "dev.jsonl"
-    hints = not arguments.no_hints and (dev.is_file() or not arguments.tiny)
+    dev = Path(experiment.results, "corpus", chosen.run.direction, "dev.jsonl")
     usual: dict[str, TypicalEntropy] = {}
     place = str(arguments.file or STDIN)
-    output = _Output(place, translators, usual, arguments.jsonl, arguments.on_error == "stop")
+    output = _Output(place, translators, usual, arguments.jsonl)
     whole = any(one.denoising.looks_at_distractor for one in translators.values())
     missing = 0
     source = arguments.file.open("rb") if arguments.file else contextlib.nullcontext(sys.stdin.buffer)
@@ -68,7 +65,7 @@ def translate(arguments: argparse.Namespace) -> None:
         while batch := list(itertools.islice(lines, None if whole else arguments.batch)):
             if not bar.n:
                 _say(*_slow(batch, translators.values()))
-                usual.update(_usual(dev, translators) if hints else {})  # as long as many sentences
+                usual.update({} if arguments.no_hints else _usual(dev, translators))  # as long as many sentences
             missing += output.translate(batch)
             bar.update(len(batch))
     if missing:
@@ -78,8 +75,9 @@ def translate(arguments: argparse.Namespace) -> None:
 
 def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
     """What the translations depend on."""
-    spec, backbone, folder = chosen.spec, translator.backbone, chosen.adapter
-    yield f"backbone: {chosen.run.backbone}, {chosen.backbone} (digest {backbone.digest[:12]}), {spec['precision']}"
+    spec, backbone, folder = chosen.spec, translator.backbone, chosen.execution.adapter
+    place = f"{chosen.execution.backbone} (digest {backbone.digest[:12]})"
+    yield f"backbone: {chosen.run.backbone}, {place}, {spec['precision']}"
     if folder is None:
         yield "adapter: none, the bare checkpoint"
     else:
@@ -110,7 +108,6 @@ def _usual(dev: Path, translators: Mapping[str, Translator]) -> dict[str, Typica
     from entropy_valley.translation.translator import TypicalEntropy
 
     if not dev.is_file():
-        _say(f"{dev}: not there, so no hint says which entropies are unusual")
         return dict.fromkeys(translators, TypicalEntropy())
     sources = [row["source"] for row in files.read_jsonl(dev, ("source",))]
     return {name: TypicalEntropy.of(one, sources, str(dev)) for name, one in translators.items()}
@@ -125,31 +122,17 @@ def _say(*lines: str) -> None:
 # --- What is loaded: chosen by the config and the command line.
 
 
-@dataclass(frozen=True)
 class Chosen:
-    """What is to be loaded: a checkpoint, an adapter (None: the bare checkpoint), the params of its passes and of a
-    reveal order, and the settings of each length method.
+    """What is to be loaded, and how it runs: ``spec`` has the params of its passes and of a reveal order, ``methods``
+    the settings of each length method, and ``fits`` what some of these are fitted by."""
 
-    ``corpus`` and ``store`` are of the run: what some length methods are fitted to, and where that is kept; ``fits``
-    has its params. ``make`` is the command that makes a missing file.
-    """
-
-    run: Run
-    backbone: Path
-    adapter: Path | None
-    corpus: Path
-    store: Path | None
-    spec: Mapping[str, Any]
-    methods: Mapping[str, Mapping[str, Any]]
-    fits: Mapping[str, Any]
-    make: str
-
-    @classmethod
-    def of(cls, experiment: Experiment, given: argparse.Namespace) -> Chosen:
+    def __init__(self, experiment: Experiment, given: argparse.Namespace) -> None:
         """From the config and the command line; raises InputError for what neither has, and for missing files.
 
         What is released is downloaded where the workflow has not done so.
         """
+        from entropy_valley.model import load
+
         run, make = _run(experiment, given), "snakemake --cores 1 {}"
         experiment = _with_own_classes(experiment, run.direction, given.length)
         if given.adapter and not (given.adapter / adapters.SETTINGS).is_file():  # before anything is downloaded
@@ -160,45 +143,41 @@ class Chosen:
         order, steps = given.order or experiment.tables.order, given.steps or experiment.tables.steps
         if needs_anchors(experiment, order):
             raise InputError("--order", f"{order} needs a gold alignment", "Give another reveal order.")
-        methods = {name: _settings(experiment, run.direction, name, given.ratios) for name in given.length}
-        cells = CellSet(run, "translate", tuple(Cell(run, DEV, name, order, steps) for name in methods))
+        self.run = run
+        self.methods = {name: _settings(experiment, run.direction, name, given.ratios) for name in given.length}
+        cells = CellSet(run, "translate", tuple(Cell(run, DEV, name, order, steps) for name in self.methods))
         request = json.loads(params.translation(experiment, cells))
-        spec = {key: value for key, value in request.items() if key not in OF_SET}
-        spec |= {"schedule": request["schedule"], **request["orders"][order], "steps": steps}
-        chosen = cls(
-            run,
-            *_folders(experiment, run, given),
-            Path(experiment.results, "corpus", run.direction),
-            Path(run.folder(f"{experiment.results}/store")) if experiment.store else None,
-            spec if given.prompt is None else {**spec, "prompt": given.prompt},
-            methods,
-            request.get("fits", {}),
-            make,
-        )
-        chosen._require(chosen.backbone / "config.json", paths.backbone_file(experiment, run.backbone, run.seed))
-        if chosen.adapter:
-            chosen._require(chosen.adapter / adapters.SETTINGS, chosen.adapter / adapters.FACTS)
-        for name in PAIRS if chosen.fits else ():
-            chosen._require(chosen.corpus / name, chosen.corpus / name)
-        return chosen
+        self.fits = request.get("fits", {})
+        self.spec = {key: value for key, value in request.items() if key not in OF_SET}
+        self.spec |= {"schedule": request["schedule"], **request["orders"][order], "steps": steps}
+        if given.prompt is not None:
+            self.spec["prompt"] = given.prompt
+        corpus = Path(experiment.results, "corpus", run.direction)
+        store = Path(run.folder(f"{experiment.results}/store")) if experiment.store else None
+        device = given.device or experiment.device
+        load.require_device(device, CPU)
+        backbone, adapter = _folders(experiment, run, given)
+        needed: list[tuple[Path, str | Path]] = [
+            (backbone / "config.json", paths.backbone_file(experiment, run.backbone, run.seed))
+        ]
+        if adapter:
+            needed.append((adapter / adapters.SETTINGS, adapter / adapters.FACTS))
+        if self.fits:
+            needed += [(corpus / name, corpus / name) for name in PAIRS]
+        for file, target in needed:
+            if not file.is_file():
+                there = "Go to the root of the repository. " if configs.root() == INSTALLED else ""
+                raise InputError(file, "file not found", f"{there}Make it: {make.format(target)}")
+        self.execution = Execution(backbone, adapter, corpus, store, device, given.threads)
 
-    def _require(self, file: Path, target: str | Path) -> Path:
-        if not file.is_file():
-            there = "Go to the root of the repository. " if configs.root() == INSTALLED else ""
-            raise InputError(file, "file not found", f"{there}Make it: {self.make.format(target)}")
-        return file
-
-    def load(self, device: str, threads: int) -> dict[str, Translator]:
+    def load(self) -> dict[str, Translator]:
         """A translator for each length method, all on one loaded model."""
-        from entropy_valley.model.load import require_device
         from entropy_valley.model.prompt import Prompt
         from entropy_valley.translation.fits import Fits
-        from entropy_valley.translation.job import Execution, RunModel
+        from entropy_valley.translation.job import RunModel
         from entropy_valley.translation.translator import Translator
 
-        require_device(device, CPU)
-        execution = Execution(self.backbone, self.adapter, self.corpus, self.store, device, threads)
-        model = RunModel(self.spec, execution)
+        model = RunModel(self.spec, self.execution)
         with model.store:
             fits, backbone = Fits.of(model, self.fits), model.backbone
         prompt = Prompt(self.spec["prompt"], backbone.tokenizer, backbone.bos_id if self.spec["bos"] else None)
@@ -210,7 +189,7 @@ class Chosen:
                 prompt,
                 method,
                 **{key: self.spec[key] for key in ("order", "steps", "schedule", "order_settings")},
-                length_head=fits.length_head(method, device),
+                length_head=fits.length_head(method, self.execution.device),
                 engine=model.engine,
                 mask_token=model.reveals_masks,
                 cache=CachePolicy.of(self.spec),
@@ -229,8 +208,6 @@ def _run(experiment: Experiment, given: argparse.Namespace) -> Run:
         remedy = f"Give one of: {listed(sorted(matrix.directions))}."
         raise InputError("--direction", "not given, and the matrix has several", remedy)
     backbone = given.backbone or experiment.tables.backbone
-    if given.released:
-        _require_known("--released", direction, {name for some in experiment.released.values() for name in some})
     if given.tiny and not given.adapter:
         HUMAN.adapter(direction)  # raises where there is none
     _require_known("--direction", direction, experiment.directions)
@@ -266,17 +243,16 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
     from entropy_valley.model import load
 
     agreed = given.yes or experiment.confirm, YES
-    load.require_device(given.device or experiment.device, CPU)
     origin = paths.checkpoint_of(experiment, run.backbone)
     if experiment.backbones[origin].hub and not experiment.backbones[run.backbone].folder:
         spec = json.loads(params.hub(experiment, origin))
         if configs.root() == INSTALLED:
             backbone = hub.place(spec["repository"], spec["revision"])
-        load.fetch(spec, backbone, False, *agreed, f"`backbones.{origin}.folder` {OVER}")
+        load.fetch(spec, backbone, False, *agreed)
     if adapter and not given.adapter and not (adapter / adapters.SETTINGS).is_file():
         trained = paths.adapter_run(experiment, run)
         section = paths.released_adapter(experiment, trained)
-        key = f"`released.{trained.backbone}.{run.direction}.{run.seed}.folder` {OVER}"
+        key = f"`released.{trained.backbone}.{run.direction}.{run.seed}.folder`"
         if section.folder:
             adapter = Path(section.folder)
         elif section.repository:
@@ -305,8 +281,6 @@ def _settings(experiment: Experiment, direction: str, name: str, ratios: list[fl
     settings = method_settings(experiment, name, direction)
     if ratios is not None and "ratios" not in settings:
         raise InputError("--ratios", f"{name} has no ratios", "Leave out one of the two.")
-    if declared(find_method(name, settings), "sees_reference"):
-        raise InputError("--length", f"{name} needs the reference of each sentence", "Give another length method.")
     if ratios is not None:
         is_grid = isinstance(settings["ratios"], list)
         settings["ratios"] = ratios if is_grid or len(ratios) > 1 else ratios[0]
@@ -343,10 +317,9 @@ class _Output:
     translators: Mapping[str, Translator]
     usual: Mapping[str, TypicalEntropy]
     jsonl: bool
-    stop: bool
 
     def translate(self, lines: Sequence[Line]) -> int:
-        """The number of translations that there are not; raises the first one's InputError if it is to stop there."""
+        """The number of translations that there are not."""
         numbers, texts = zip(*lines, strict=True)
         every = self.translators.values()
         by_method = [one.translate(texts, skip=True, place=self.place, names=numbers) for one in every]
@@ -362,8 +335,6 @@ class _Output:
 
     def _row(self, line: Line, name: str, one: Translation) -> dict[str, Any]:
         """What is known of a translation, as `--jsonl` writes it; problems and hints go to stderr too."""
-        if one.problem and self.stop:
-            raise one.problem.__cause__ or one.problem
         number, text = line
         hints = self.usual[name].hints(self.translators[name], text, one) if name in self.usual else []
         _say(*(f"{self.place}:{number}: {name}: {hint}" for hint in hints))

@@ -8,7 +8,6 @@ from collections import Counter
 
 from entropy_valley.errors import brief, listed
 from entropy_valley.experiment import verification
-from entropy_valley.experiment.cli.commands import LISTED
 from entropy_valley.experiment.verification import Report
 
 WIDTH = 60
@@ -18,14 +17,14 @@ def verify(arguments: argparse.Namespace) -> None:
     folder, report = verification.verify(
         arguments.results, arguments.comet, arguments.translate or 0, arguments.device, arguments.own_classes
     )
-    print("\n".join(_lines(report, None if arguments.all else LISTED)))
+    print("\n".join(_lines(report)))
     if folder.others:
         print(f"\nNot read, since they are results of their own: {listed(folder.others)}")
     if report.differences:
         sys.exit(1)
 
 
-def _lines(report: Report, most: int | None) -> list[str]:
+def _lines(report: Report) -> list[str]:
     differs = Counter(part for part, _ in report.differences)
     parts = dict.fromkeys([*report.same, *differs, *report.unchecked])
     ordered = sorted(parts, key=lambda part: part if "/" in part else "")  # tables, figures and pages come last
@@ -40,9 +39,7 @@ def _lines(report: Report, most: int | None) -> list[str]:
         largest = max(report.margins.values())
         after = f"after decisions within {largest:.3g} nats"
         lines += ["", f"Other tokens in a low precision: {len(report.margins)}, {after}"]
-        lines += [f"  {place}" for place in [*report.margins][:most]]
+        lines += [f"  {place}" for place in report.margins]
     if report.differences:
-        lines += ["", "Differs (what is stored → what follows):", *(line for _, line in report.differences[:most])]
-        left = len(report.differences) - len(report.differences[:most])
-        lines += [f"… and {left:,} more; --all lists them"] * (left > 0)
+        lines += ["", "Differs (what is stored → what follows):", *(line for _, line in report.differences)]
     return lines

@@ -47,3 +47,11 @@ def cause_of(log: Path) -> str:
 def brief(reason: str) -> list[str]:
     """Snakemake's reason for a job in a few words."""
     return [word for begin, word in WORDS.items() if f"; {begin}" in f"; {reason}"] or [FOLLOWS]
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes, hours or days."""
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.{0 if seconds >= 10 * size else 1}f} {unit}"
+    return f"{seconds:.0f} s"

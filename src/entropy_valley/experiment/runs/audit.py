@@ -6,7 +6,8 @@ headers behind its set, as tables read them, and why a job has failed by its log
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,17 +16,7 @@ from entropy_valley.experiment.config.matrix import Cell, CellSet, sets_of
 from entropy_valley.experiment.runs import brief, cause_of
 from entropy_valley.experiment.runs.jobs import Job, Jobs
 from entropy_valley.experiment.tables.report import MADE_FROM, REMADE, changes, concerns, told
-from entropy_valley.results import (
-    ABSENT,
-    Difference,
-    differences,
-    entries,
-    header_path,
-    read_record,
-    record_path,
-    require_sound,
-    system_of,
-)
+from entropy_valley.results import ABSENT, Difference, changed_params, entries, header_path, require_sound, system_of
 
 STATES = DONE, STALE, MISSING = ("done", "stale", "missing")
 CHANGES = 2  # most params of a job in print
@@ -53,7 +44,8 @@ class Audit:
     has those of each job: its failure, then the params that have changed, else Snakemake's."""
 
     def __init__(self, jobs: Jobs) -> None:
-        self.jobs, self.experiment, self.sets = jobs, jobs.experiment, sets_of(jobs.experiment)
+        self.jobs, self.experiment, self.root = jobs, jobs.experiment, jobs.experiment.results
+        self.sets = sets_of(self.experiment)
         self.reasons = {job: _reasons(job) for job in jobs.all}
 
     def why(self, job: Job) -> str:
@@ -61,10 +53,11 @@ class Audit:
         reasons = self.reasons[job]
         changed = [one.text for one in reasons if one.key]
         words = [one.text for one in reasons if not one.key and not one.log]
-        if "new" in words and any(one.log for one in reasons):
-            words[words.index("new")] = "failed before"
-        more = [f"… ({len(changed)} params)"] if len(changed) > CHANGES else []
-        return ", ".join([*changed[:CHANGES], *more, *words])
+        if any(one.log for one in reasons):
+            words = ["failed before" if word == "new" else word for word in words]
+        if len(changed) > CHANGES:
+            changed[CHANGES:] = [f"… ({len(changed)} params)"]
+        return ", ".join(changed + words)
 
     def cells(self) -> list[CellState]:
         """The state of each cell, in the config's order: whether the headers of its set have it, and whether what is
@@ -72,31 +65,48 @@ class Audit:
         states: dict[Cell, CellState] = {}
         sound: set[Path] = set()
         for home in self.sets.all:
-            jobs = self.jobs.behind(filter(None, [self.jobs.by_output.get(home.scores(self.jobs.root))]))
-            for testset in home.testsets:
-                own = [one for one in jobs if one.wildcards.get("testset", testset) == testset]
-                planned = [reason for one in own for reason in self.reasons[one]]
-                cells = [cell for cell in home.cells if cell.testset == testset]
-                try:
-                    states |= self._states(home, cells, planned)
-                    if any(states[cell].state == DONE for cell in cells):
-                        require_sound(Path(home.scores(self.jobs.root)), self.jobs.root, sound)
-                except InputError as error:  # a damaged header, or scores that print a wrong number
-                    broken = [Reason("score", STALE, f"{error.place}: {error.problem}")]
-                    for cell in cells:
-                        if cell not in states or states[cell].state == DONE:
-                            states[cell] = CellState(cell, STALE, broken)
+            try:
+                states |= self._of_set(home)
+                if any(states[cell].state == DONE for cell in home.cells):
+                    require_sound(Path(home.scores(self.root)), self.root, sound)
+            except InputError as error:  # a damaged header, or scores that print a wrong number
+                broken = [Reason("score", STALE, f"{error.place}: {error.problem}")]
+                for cell in home.cells:
+                    if cell not in states or states[cell].state == DONE:
+                        states[cell] = CellState(cell, STALE, broken)
         return [states[cell] for cell in self.sets.home]
 
-    def _states(self, home: CellSet, cells: Sequence[Cell], planned: Sequence[Reason]) -> dict[Cell, CellState]:
-        """Of a set's cells of one test set, by their headers; ``planned`` are the reasons of the jobs behind them."""
+    def new_cells(self, job: Job) -> Sequence[Cell]:
+        """Of a set that has to run, the cells that are not done as headers say: all others are in the store."""
+        if "set" not in job.wildcards:
+            return job.cells
+        try:
+            return [cell for cell in job.cells if self._of_set(self.sets.home[cell])[cell].state != DONE]
+        except InputError:  # a damaged header
+            return job.cells
+
+    @functools.cache  # noqa: B019 - an audit lives as long as its process
+    def _of_set(self, home: CellSet) -> dict[Cell, CellState]:
+        """The states of a set's cells, by the jobs that have to run and by headers alone."""
+        jobs = self.jobs.behind(filter(None, [self.jobs.by_output.get(home.scores(self.root))]))
+        lacking = self._lacking(home)
+        states: dict[Cell, CellState] = {}
+        for testset in home.testsets:
+            behind = [job for job in jobs if job.wildcards.get("testset", testset) == testset]
+            planned = [reason for job in behind for reason in self.reasons[job]]
+            cells = [cell for cell in home.cells if cell.testset == testset]
+            states |= self._states(home, cells, planned, lacking)
+        return states
+
+    def _states(
+        self, home: CellSet, cells: Sequence[Cell], planned: Sequence[Reason], lacking: Mapping[Cell, Reason]
+    ) -> dict[Cell, CellState]:
+        """Of a set's cells of one test set; ``planned`` are the reasons of the jobs behind them, failures first."""
         # What exists is stale if its remake failed or a param changed. Of scores, other translations may only be more.
         changed = [one for one in planned if one.state == STALE and (one.log or one.key not in ("", REMADE))]
-        for rule, _, change in changes(self.experiment, self.jobs.root, home, cells[0].testset):
+        for rule, _, change in changes(self.experiment, self.root, home, cells[0].testset):
             changed.append(Reason(rule, STALE, told(change), change.key))
-        missing = [reason for reason in planned if reason.state == MISSING]
-        missing.sort(key=lambda reason: not reason.log)  # a failure first
-        lacking = self._lacking(home)
+        missing = sorted((one for one in planned if one.state == MISSING), key=lambda one: not one.log)
         states: dict[Cell, CellState] = {}
         for cell in cells:
             reasons = [one for one in dict.fromkeys(changed) if concerns(self.experiment, one.key, cell)]
@@ -111,7 +121,7 @@ class Audit:
 
     def _lacking(self, home: CellSet) -> dict[Cell, Reason]:
         """The cells that the files of a set do not have. Translations may be purged once they are scored."""
-        translations, scores = Path(home.translations(self.jobs.root)), Path(home.scores(self.jobs.root))
+        translations, scores = Path(home.translations(self.root)), Path(home.scores(self.root))
         lacking: dict[Cell, Reason] = {}
         for rule, path, needed in (("translate", translations, ()), ("score", scores, (scores,))):
             is_there = all(file.is_file() for file in (header_path(path), *needed))
@@ -122,23 +132,6 @@ class Audit:
                     lacking.setdefault(cell, Reason(rule, MISSING, text))
         return lacking
 
-    def new_cells(self, job: Job) -> Sequence[Cell]:
-        """Of a set that has to run, the cells that its header does not list or that a change concerns: all others are
-        in the store. A shard has those of its set."""
-        if not job.cells or "set" not in job.wildcards or "newer input" in brief(job.reason):
-            return job.cells
-        try:
-            lacking = self._lacking(self.sets.named(job.cells[0].run, job.wildcards["set"]))
-        except InputError:  # a damaged header
-            return job.cells
-        changed = [reason.key for one in (job, *self.jobs.read_by(job)) if one.cells for reason in self.reasons[one]]
-        keys = [key for key in changed if key not in ("", REMADE)]
-        new = []
-        for cell in job.cells:
-            if cell in lacking or any(concerns(self.experiment, key, cell) for key in keys):
-                new.append(cell)
-        return new
-
 
 def _reasons(job: Job) -> list[Reason]:
     """Why a job runs."""
@@ -146,9 +139,9 @@ def _reasons(job: Job) -> list[Reason]:
     log, outputs = Path(job.log), filter(Path.is_file, map(Path, job.outputs))
     reasons: list[Reason] = []
     # The log of the last attempt is newer than outputs.
-    if log.is_file() and log.stat().st_mtime >= max((path.stat().st_mtime for path in outputs), default=0.0):
-        error = cause_of(log)
-        reasons += [Reason(job.rule, state, error, log=job.log)] if error else []
+    last = max((path.stat().st_mtime for path in outputs), default=0.0)
+    if log.is_file() and log.stat().st_mtime >= last and (error := cause_of(log)):
+        reasons.append(Reason(job.rule, state, error, log=job.log))
     if state == STALE and (changed := _changed_params(job)):
         return reasons + [Reason(job.rule, state, told(change), change.key) for change in changed]
     return reasons + [Reason(job.rule, state, word) for word in brief(job.reason)]
@@ -157,11 +150,8 @@ def _reasons(job: Job) -> list[Reason]:
 def _changed_params(job: Job) -> list[Difference]:
     """The params that the header of a job has otherwise than the config."""
     try:
-        record = read_record(record_path(job.outputs[0]))
+        changed = [change for _, _, change in changed_params({job.outputs[0]: job.spec})]
     except InputError:  # the cells behind it tell
-        record = None
-    if record is None or not job.spec:
         return []
-    changed = differences(record.params, job.params)
     # What is made from something more or less has other params of its own, too.
     return [one for one in changed if not (one.key.startswith(MADE_FROM) and ABSENT in (one.before, one.after))]

@@ -11,40 +11,31 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from entropy_valley import errors, files, machine
 
 ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")  # torch's variable, and its former name
-_held = contextlib.ExitStack()  # the claims on GPUs, until this process ends
+_held: dict[machine.Gpu, socket.socket] = {}  # the claims on GPUs, until this process ends
 
 
-@dataclass(frozen=True)
 class ScriptJob:
-    """``rule`` is its name in this workflow, see :func:`rule_of`. ``params`` is what the result depends on, as its
+    """The job that the object of a script describes.
+
+    ``rule`` is its name in this workflow, see :func:`rule_of`. ``params`` is what the result depends on, as its
     record has it; ``spec`` the same without ``made_from``, as computations and keys use it. ``execution`` says where
     things are and how the job runs. ``input`` and ``output`` are Snakemake's: their items have names or numbers."""
 
-    rule: str
-    params: dict[str, Any]
-    spec: dict[str, Any]
-    execution: dict[str, Any]
-    input: Any
-    output: Any
-    threads: int
-
-    @classmethod
-    def of(cls, snakemake: Any) -> ScriptJob:
-        """The job that the object of a script describes."""
-        params = json.loads(snakemake.params.spec)
-        spec = {key: value for key, value in params.items() if key != "made_from"}
-        execution = dict(snakemake.params.get("execution") or {})
-        rule = rule_of(snakemake.rule, next(iter(snakemake.log), ""))
-        return cls(rule, params, spec, execution, snakemake.input, snakemake.output, snakemake.threads)
+    def __init__(self, snakemake: Any) -> None:
+        self.params: dict[str, Any] = json.loads(snakemake.params.spec)
+        self.spec = {key: value for key, value in self.params.items() if key != "made_from"}
+        self.execution: dict[str, Any] = dict(snakemake.params.get("execution") or {})
+        self.rule = rule_of(snakemake.rule, next(iter(snakemake.log), ""))
+        self.input, self.output, self.threads = snakemake.input, snakemake.output, snakemake.threads
 
 
 def rule_of(name: str, log: str) -> str:
@@ -58,39 +49,33 @@ def rule_of(name: str, log: str) -> str:
 def job_of(snakemake: Any) -> Iterator[ScriptJob]:
     """The job of a script, from the object that Snakemake gives it.
 
-    What the process says goes into the log. It ends with the process that started it, and what it has started
-    ends with it. It takes as many GPUs as the rule asks for, see :mod:`entropy_valley.machine`, checked before the
-    first use where ``execution`` has a ``check``. A job whose ``execution`` has no ``confirm`` reads nothing from the
-    network. Bad input ends it with one line and exit status 2. With a resource ``requeue_before`` (seconds), it saves
-    its work and requeues itself before its time limit, see :func:`.machine.nears_its_limit`.
+    What the process says goes into the log. It ends with the process that started it, and what it has started by
+    :func:`.machine.run_module` ends with it. It takes as many GPUs as the rule asks for, see
+    :mod:`entropy_valley.machine`, checked before the first use where ``execution`` has a ``check``. A job whose
+    ``execution`` has no ``confirm`` reads nothing from the network. Bad input ends it with one line and exit status 2.
+    With a resource ``requeue_before`` (seconds), it saves its work and requeues itself before its time limit, see
+    :func:`.machine.nears_its_limit`.
     """
-    machine.end_children_first()
     machine.end_with_parent(signal.SIGTERM, os.getppid())
     with errors.in_one_line():
         if snakemake.log:
             machine.speak_into(snakemake.log[0])
         if number := os.environ.get("SLURM_JOB_ID"):
-            _say(f"SLURM job {number}")
-        job = ScriptJob.of(snakemake)
+            print(f"SLURM job {number}", file=sys.stderr, flush=True)
+        job = ScriptJob(snakemake)
         if "confirm" not in job.execution:
             os.environ["HF_HUB_OFFLINE"] = "1"
-        take_gpus(snakemake.resources.get("gpu", 0), job.execution.get("check"))
+        if count := snakemake.resources.get("gpu", 0):
+            _held.update(machine.claimed(count, os.environ))
+            if _held:
+                os.environ[machine.VISIBLE] = ",".join(gpu.visible for gpu in _held)
+            if not any(name in os.environ for name in ALLOCATOR):  # passes of many sizes leave fewer gaps
+                os.environ[ALLOCATOR[0]] = "expandable_segments:True"
+            if check := job.execution.get("check"):  # the `subject` of a check, and the `folder` of what was checked
+                require_checked(check["folder"], {**check["subject"], "processes": count})
         if seconds := snakemake.resources.get("requeue_before"):
             os.environ[machine.REQUEUE] = str(seconds)
         yield job
-
-
-def take_gpus(count: int, check: Mapping[str, Any] | None = None) -> None:
-    """Claim free GPUs and keep them until the process ends; nothing where a scheduler has given it some.
-
-    ``check``: the ``subject`` of :mod:`entropy_valley.experiment.checking`, and the ``folder`` of what was checked;
-    None: nothing is checked.
-    """
-    os.environ.update(_held.enter_context(machine.taken(count, os.environ, _say)))
-    if count and not any(name in os.environ for name in ALLOCATOR):  # passes of many sizes leave fewer gaps
-        os.environ[ALLOCATOR[0]] = "expandable_segments:True"
-    if check and count:
-        require_checked(check["folder"], {**check["subject"], "processes": count})
 
 
 def require_checked(folder: str, subject: Mapping[str, Any]) -> None:
@@ -107,7 +92,3 @@ def check_machine(subject: Mapping[str, Any], out: str | Path) -> None:
     if machine.run_module("entropy_valley.experiment.checking", files.canonical(subject), str(out)):
         remedy = "Its log says under `failed` what to correct; `check: false` in the config leaves the check out."
         raise errors.InputError("check", "this machine does not run the jobs of this config", remedy)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +67,13 @@ class Job:
 
 def told_by(running: snapshot.Running, record: Any) -> dict[str, Any]:
     """What a dry run of a workflow tells of a job: the fields of :class:`Job` as plain values."""
-    outputs, inputs, logs = (list(map(_path, files or ())) for files in (record.output, record.input, record.log))
+    outputs, inputs, logs = (list(files or ()) for files in (record.output, record.input, record.log))
     name, wildcards, log, text = record.rule_name, dict(record.wildcards), next(iter(logs), ""), ""
     rule = rule_of(name, log)
-    if spec := running.spec_of(rule):
-        if f"{running.experiment.results}/logs/{rule}" in log:
-            name, text = rule, spec(wildcards) if callable(spec) else spec
-        else:
-            name += " (not of this workflow)"
+    spec = running.spec_of(rule)
+    # A workflow that has this one as a module may have a rule of the same name.
+    if spec and f"{running.experiment.results}/logs/{rule}" in log:
+        name, text = rule, spec(wildcards) if callable(spec) else spec
     return {
         "rule": name,
         "wildcards": wildcards,
@@ -81,19 +81,9 @@ def told_by(running: snapshot.Running, record: Any) -> dict[str, Any]:
         "outputs": outputs,
         "inputs": inputs,
         "log": log,
-        "benchmark": _path(record.benchmark or ""),
+        "benchmark": record.benchmark or "",
         "reason": record.reason,
     }
-
-
-def _path(told: str) -> str:
-    """A path without what Snakemake says of it: ``x.csv (send to storage)``."""
-    return re.sub(r" \([a-z, ]+\)$", "", told) if told.endswith(")") else told
-
-
-def root_of(path: str, results: str) -> str:
-    """The folder of ``results`` as a path in it calls it: a module may have it below a prefix."""
-    return path.rpartition(f"{results}/")[0] + results
 
 
 class Jobs:
@@ -102,16 +92,8 @@ class Jobs:
     def __init__(self, experiment: Experiment, listed: Iterable[Job]) -> None:
         self.experiment, listed = experiment, list(listed)
         self.by_output = {path: job for job in listed for path in job.outputs}
-        depths: dict[Job, int] = {}
-        for job in self.behind(listed):
-            depths[job] = 1 + max((depths[read] for read in self.read_by(job)), default=0)
-        self.all = sorted(listed, key=lambda job: (depths[job], job.outputs))
-
-    @functools.cached_property
-    def root(self) -> str:
-        """The folder of results, which is below the prefix of a module."""
-        results = self.experiment.results
-        return next((root_of(job.log, results) for job in self.all if job.spec), results)
+        graph = {job: self.read_by(job) for job in sorted(listed, key=lambda job: tuple(job.outputs))}
+        self.all = list(TopologicalSorter(graph).static_order())
 
     def read_by(self, job: Job) -> list[Job]:
         """The jobs whose files a job reads."""
@@ -132,12 +114,9 @@ class Jobs:
         return list(placed)
 
 
-def listed(experiment: Experiment | None, configfiles: Sequence[str] = (), snakefile: str | None = None) -> Jobs:
-    """The jobs of `rule all` that have to run, as a dry run lists them.
-
-    ``experiment`` is the config of ``configfiles``; None: as the workflow itself has it, which may be a module of
-    another one. Ends this process with Snakemake's words where the dry run fails.
-    """
+def listed(configfiles: Sequence[str] = (), snakefile: str | None = None) -> Jobs:
+    """The jobs of `rule all` that have to run, as a dry run lists them; ``snakefile``: of another workflow, which has
+    this one as a module. Ends this process with Snakemake's words where the dry run fails."""
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--logger", "entropy-valley"]
     command += ["--snakefile", snakefile] if snakefile else []
     command += ["--configfile", *configfiles] if configfiles else []
@@ -148,20 +127,19 @@ def listed(experiment: Experiment | None, configfiles: Sequence[str] = (), snake
         if done.returncode or not out.is_file():
             print(done.stdout, done.stderr, sep="", file=sys.stderr)
             sys.exit(done.returncode or 1)
-        return of_dry_run(out.read_bytes(), experiment)
+        return of_dry_run(out.read_bytes())
 
 
-def of_dry_run(written: bytes, experiment: Experiment | None = None) -> Jobs:
-    """The jobs that a dry run wrote, see :func:`write`; ``experiment``: its config, if that is known."""
+def of_dry_run(written: bytes) -> Jobs:
+    """The jobs that a dry run wrote, see :func:`write`."""
     told = json.loads(written)
-    if experiment is None:
-        experiment = load_merged(told["config"], further=tables.problems)
+    experiment = load_merged(told["config"], further=tables.problems)
     return Jobs(experiment, [Job(experiment, **one) for one in told["jobs"]])
 
 
 def write(out: Path, records: Iterable[Any]) -> None:
     """Write what a dry run tells of its jobs, with the config of its workflow."""
-    if running := snapshot.current():
+    if running := snapshot.running:
         content = {"config": running.config, "jobs": [told_by(running, record) for record in records]}
         # Not sorted: wildcards stay in the order of their pattern, which names of logs have, too.
         out.write_text(json.dumps(content), encoding="utf-8")
@@ -169,30 +147,32 @@ def write(out: Path, records: Iterable[Any]) -> None:
 
 # --- Finished jobs, by their benchmarks.
 
-_RUN = r"(?P<direction>[^.]+)\.(?P<backbone>.+?)\.seed(?P<seed>\d[^.]*)"  # names may have dots, such as llada-1.5
-_BENCHMARKS: dict[str, Callable[..., str]] = {  # of rules that run a model, with their specs
-    r"(?P<rule>pretrain)/(?P<backbone>.+)\.seed(?P<seed>\d+)": params.pretraining,
-    rf"(?P<rule>train)/{_RUN}": params.training,
-    rf"(?P<rule>diagnose)/{_RUN}": params.diagnostics,
-    rf"(?P<rule>translate)/{_RUN}\.(?P<set>.+)": params.translation,
-    rf"(?P<rule>score)/{_RUN}\.(?P<set>.+)": params.scores,
-    rf"(?P<rule>shard)/{_RUN}\.(?P<set>.+)\.(?P<shard>\d+of\d+)": params.translation,
-    rf"(?P<rule>latency)/{_RUN}\.(?P<testset>[^.]+)\.(?P<method>.+)\.(?P<order>[^.]+)\.T(?P<steps>\d+)": params.latency,
+# Names may have dots, such as llada-1.5.
+_RUN = r"(?P<direction>[^.]+)\.(?P<backbone>.+?)\.seed(?P<seed>\d[^.]*)(\.(?P<set>.+?))?(\.(?P<shard>\d+of\d+))?"
+_PRETRAINED = r"(?P<backbone>.+)\.seed(?P<seed>\d+)"
+_SPECS: dict[str, Callable[..., str]] = {
+    "pretrain": params.pretraining,
+    "train": params.training,
+    "diagnose": params.diagnostics,
+    "translate": params.translation,
+    "shard": params.translation,
+    "score": params.scores,
 }
 
 
 def finished(experiment: Experiment) -> dict[Job, float]:
-    """The seconds of each finished job that has run a model and that the config still has; of a training those of all
-    its attempts, which it keeps itself."""
+    """The seconds of each finished job that has run a model and that the config still has, but for those of `latency`;
+    of a training those of all its attempts, which it keeps itself."""
     jobs: dict[Job, float] = {}
     for name, seconds in finished_seconds(Path(experiment.results, "benchmarks")).items():
-        for pattern, spec in _BENCHMARKS.items():
-            if match := re.fullmatch(pattern, name):
-                wildcards = match.groupdict()
-                rule = wildcards.pop("rule")
-                with contextlib.suppress(InputError, LookupError):  # of an earlier config
-                    job = Job(experiment, rule, wildcards, params.spec_of(experiment, spec, wildcards))
-                    jobs[job] = max(seconds, _trained(job)) if rule == "train" else seconds
+        rule, _, rest = name.partition("/")
+        match = re.fullmatch(_PRETRAINED if rule == "pretrain" else _RUN, rest)
+        if rule not in _SPECS or not match:
+            continue
+        wildcards = {key: value for key, value in match.groupdict().items() if value}
+        with contextlib.suppress(InputError, LookupError):  # of an earlier config
+            job = Job(experiment, rule, wildcards, params.spec_of(experiment, _SPECS[rule], wildcards))
+            jobs[job] = max(seconds, _trained(job)) if rule == "train" else seconds
     return jobs
 
 

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from entropy_valley import machine
 from entropy_valley.errors import listed
-from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.config import params
+from entropy_valley.experiment.runs import duration
 from entropy_valley.experiment.runs.audit import Audit
-from entropy_valley.experiment.runs.downloads import downloads, downloads_line, missing
+from entropy_valley.experiment.runs.downloads import downloads, downloads_line, missing_comets
 from entropy_valley.experiment.runs.jobs import Job, finished
 from entropy_valley.experiment.runs.work import GPU, Work, kind_of
-from entropy_valley.experiment.stats.job_costs import MEMORY, gpus
+from entropy_valley.experiment.stats.job_costs import gpus
 from entropy_valley.texts import counted
 from entropy_valley.training.settings import SAVED
 
@@ -27,20 +27,16 @@ from entropy_valley.training.settings import SAVED
 # which an H20 has 44 TFLOP/s, and 148 in bfloat16.
 GPU_TRAINING, GPU_DECODER, GPU_COMET = 5.3e13, 9.1e12, GPU * 44 / 148
 # Operations a second of the demo's small models on two cores of a CPU, where no job of a kind has finished.
-CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "diagnose": 8.0e10}
-CPU |= {"generate": 5.0e9, "score": 1.1e10}
+CPU = {"pretrain": 6.2e10, "train": 1.0e10, "translate": 1.0e11, "score": 1.1e10}
 # Seconds of a job whose work is not counted; on a GPU's machine there may be tens of millions of pairs, and large
-# downloads, and `latency` times an 8B model.
-SHORT, LONG = 1.5, dict.fromkeys(("corpus", "fetch_backbone", "fetch_comet", "fetch_dataset"), 600.0) | {"latency": 130}
-START, LOADED = 5.0, 1e9  # seconds until torch and transformers are imported; bytes a second of weights that are loaded
-PAIR, CELL = 400, 1400  # bytes on the disk of a training pair, and of a sentence of a cell, measured in the demo
+# downloads, and models are of 8B.
+SHORT, LONG = 1.5, dict.fromkeys(("corpus", "fetch_backbone", "fetch_comet", "fetch_dataset"), 600.0)
+LONG |= {"latency": 130, "diagnose": 320, "generate": 270}
+START, LOADED = 5.0, 15.0  # seconds until a model is loaded, a small one or one of 8B on a GPU
+CELL = 1400  # bytes on the disk of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
+PLURALS = {"testset": "test sets", "steps": "step budgets"}  # of wildcards
 GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
-
-
-def cores(rule: str, processes: int) -> int:
-    """The cores that a job requests, by its rule if it uses a GPU; ``processes``: of a training."""
-    return 2 * processes if rule == "train" else 4 if rule in MEMORY else 1
 
 
 # --- What jobs take.
@@ -105,10 +101,9 @@ class Plan:
 
     def _start(self, job: Job) -> float:
         """Seconds until a model is loaded."""
-        if kind_of(job) not in CPU or job.rule == "score":
-            return START * (job.rule == "score")
-        weights = self._model.size(job.wildcards["backbone"]).weights(self.experiment.decoding.precision)
-        return START + weights / LOADED
+        if kind_of(job) not in CPU:
+            return 0.0
+        return LOADED if self.held(job) else START
 
     @property
     def disk(self) -> dict[str, float]:
@@ -117,14 +112,10 @@ class Plan:
         config = self.experiment
         sizes["downloads"] = sum(one.bytes or 0 for one in downloads(config, self.left))
         for job in self.left:
-            if job.rule == "pretrain":
-                sizes["pre-trained models"] += 4 * self._model.size(job.wildcards["backbone"]).parameters
-            elif job.rule == "train":
+            if job.rule == "train":
                 adapter = self._model.size(job.wildcards["backbone"]).adapter(config.training.lora.rank)
                 sizes["adapters"] += 4 * adapter
                 sizes["checkpoints of a training"] = max(sizes["checkpoints of a training"], 2 * SAVED * adapter)
-            elif job.rule == "corpus":
-                sizes["training pairs"] += PAIR * self._model.text(job.wildcards["direction"], "train").sentences
             elif job.rule in ("translate", "merge"):
                 for cell in self.new.get(job, job.cells):
                     sizes["cells"] += CELL * params.sentences(config, cell.run.direction, cell.testset)
@@ -136,10 +127,8 @@ class Plan:
 
 def report(plan: Plan, configs: Iterable[str], why: Mapping[Job, str]) -> Iterator[str]:
     """What a dry run prints, in lines; ``why`` has the reason of each job."""
-    matrix = plan.experiment.matrix
-    trained = dict.fromkeys(plan.experiment.directions[name].train for name in matrix.directions)
     yield f"Config:    {', '.join(configs)}"
-    yield f"Models:    {', '.join(matrix.backbones)}; pairs of {', '.join(trained)}; on {plan.experiment.device}"
+    yield f"Models:    {', '.join(plan.experiment.matrix.backbones)}; on {plan.experiment.device}"
     yield f"Results:   {plan.experiment.results}; {counted(len(plan.done), 'job')} done, as benchmarks say"
     yield from ("", table(plan, why), "")
     yield from totals(plan)
@@ -164,21 +153,18 @@ def table(plan: Plan, why: Mapping[Job, str]) -> str:
 def totals(plan: Plan) -> list[str]:
     """All jobs in some lines: the longest, what a cluster gives, where times are from, downloads, disk, assumptions."""
     on_gpu = [job for job in plan.left if plan.held(job)]
-    longest = max(plan.allocated if on_gpu else plan.left, key=plan.seconds.__getitem__)
+    longest = max(plan.left, key=plan.seconds.__getitem__)
     disk = plan.disk
     sizes = ", ".join(f"{name} {machine.amount(size)}" for name, size in disk.items())
     stored = f", {machine.amount(sum(disk.values()))} ({sizes})" * bool(sizes)
-    unread = missing(plan.experiment, plan.left)
-    backbones = dict.fromkeys(job.wildcards["backbone"] for job in plan.left if "backbone" in job.wildcards)
-    unsized = [name for name in backbones if subject.size(plan.experiment, name) is None]
+    unread = missing_comets(plan.experiment)
     lines = [
         f"Longest:   {longest.name} ({duration(plan.seconds[longest])})",
         *(on_a_cluster(plan, on_gpu) if on_gpu else ()),
         f"Times:     {speeds(plan)}",
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
         f"Disk:      about {FILES * len(plan.left):,} files{stored}",
-        *([f"Sizes:     not known yet of {listed(unsized, 5)}; counted as LLaDA-8B"] if unsized else ()),
-        *([f"Not there: {listed(unread, 5)}. Jobs that read them will fail"] if unread else ()),
+        *([f"Not there: {listed(unread, 5)}. Jobs that score will fail"] if unread else ()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
 
@@ -186,12 +172,10 @@ def totals(plan: Plan) -> list[str]:
 def on_a_cluster(plan: Plan, on_gpu: Sequence[Job]) -> Iterator[str]:
     """What a cluster gives for the jobs; where times are assumed, also what is published of GPU-hours."""
     used = plan.gpu_hours(on_gpu)
-    processes = plan.experiment.training.processes
-    cpu_hours = sum(plan.seconds[job] * cores(job.rule, processes) for job in plan.allocated) / 3600
     least = max(3600 * used / GPUS, *(plan.seconds[job] for job in on_gpu))
     yield (
         f"Cluster:   {counted(len(plan.allocated), 'job')}, {len(on_gpu)} with GPUs; "
-        f"{hours(used)} GPU-hours, {hours(cpu_hours)} CPU-hours; on {GPUS} GPUs at least {duration(least)}"
+        f"{hours(used)} GPU-hours; on {GPUS} GPUs at least {duration(least)}"
     )
     published = {"by the paper's total of 420": plan.published()}
     if any(job.rule == "train" for job in on_gpu):
@@ -220,45 +204,32 @@ def reasons(texts: Iterable[str], most: int = 4) -> str:
 
 def where(wildcards: Sequence[Mapping[str, str]]) -> str:
     """The values of the wildcards of jobs; of many values their number."""
-    columns = {name: list(dict.fromkeys(one[name] for one in wildcards)) for name in wildcards[0] if name != "shard"}
-    numbers = {"seed": "seed ", "steps": "T "}  # what a bare number is
-    texts = {
-        name: numbers.get(name, "") * values[0][:1].isdigit() + " ".join(values) for name, values in columns.items()
-    }
-    text = " · ".join(texts.values())
-    if len(text) <= WHERE:
-        return text
-    plural = {"testset": "test sets", "steps": "step budgets"}
-    return " · ".join(
-        texts[name] if len(values) == 1 else f"{len(values)} {plural.get(name, f'{name}s')}"
-        for name, values in columns.items()
-    )
+    texts, counts = [], []
+    for name in wildcards[0]:
+        values = list(dict.fromkeys(one[name] for one in wildcards))
+        text = " ".join(values)
+        if name in ("seed", "steps") and text[:1].isdigit():  # what a bare number is
+            text = f"{'T' if name == 'steps' else name} {text}"
+        texts.append(text)
+        counts.append(text if len(values) == 1 else f"{len(values)} {PLURALS.get(name, f'{name}s')}")
+    whole = " · ".join(texts)
+    return whole if len(whole) <= WHERE else " · ".join(counts)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
     """Rows in columns; numbers stand at the right, and the last column is wrapped."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    indent = sum(widths) + 2 * len(widths)
-    joint = "\n" + " " * indent
+    indent = " " * (sum(widths) + 2 * len(widths))
     lines = []
-    for *first, last in rows:
-        sides = [text.rjust if 0 < place < len(first) - 1 else text.ljust for place, text in enumerate(first)]
-        begin = "".join(f"{side(width)}  " for side, width in zip(sides, widths, strict=True))
-        wrapped = textwrap.wrap(last, max(30, WIDTH - indent), break_on_hyphens=False)
-        lines.append(f"{begin}{joint.join(wrapped)}".rstrip())
+    for first, *numbers, text, last in rows:
+        columns = [first.ljust(widths[0])]
+        columns += [number.rjust(width) for number, width in zip(numbers, widths[1:-1], strict=True)]
+        columns += [text.ljust(widths[-1]), last]
+        line = "  ".join(columns).rstrip()
+        lines.append(textwrap.fill(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
     return "\n".join(lines)
 
 
 def hours(number: float) -> str:
-    """Hours with two digits; less than a tenth of one is no number to read."""
-    if 0 < number < 0.1:
-        return "< 0.1"
+    """Hours with two digits."""
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}" if number else "–"
-
-
-def duration(seconds: float) -> str:
-    """Seconds, minutes, hours or days."""
-    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.{0 if seconds >= 10 * size else 1}f} {unit}"
-    return f"{seconds:.0f} s"

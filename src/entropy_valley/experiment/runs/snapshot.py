@@ -26,20 +26,22 @@ from entropy_valley.results import CONFIG
 
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts
 os.environ.setdefault(VARIABLE, "")
-_running: Running | None = None
+running: Running | None = None  # what this process runs, for what prints the plan; None before its Snakefile is read
 
 
-def files_below(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
+def config_files(base: Sequence[str], given: Sequence[str | Path]) -> tuple[list[str], list[str]]:
     """The files that Snakemake lays those ``given`` on the command line over: the two of the repository, ``base``, then
-    those that the given ones extend. None for a job, see :func:`merged`."""
+    those that the given ones extend. And all files that a config comes from, for its errors: those of the repository as
+    people know them, where they are in this folder. None for a job, see :func:`merged`."""
     if is_handed_down():
-        return []
+        return [], []
     named, order = dict.fromkeys(map(near, given)), list(read_files([*base, *given]))
     below = [path for path in order if path not in named and path not in map(near, base)]
     if order[len(order) - len(named) :] != [*named]:
         remedy = f"Name them all in this order: --configfile {' '.join(order[len(base) :])}"
         raise InputError("config", f"{', '.join(below)} would lie between the files of the command line", remedy)
-    return [*base, *below]
+    known = [str(name) if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
+    return [*base, *below], list(dict.fromkeys([*known, *order[len(base) :]]))
 
 
 def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Path]) -> dict[str, Any]:
@@ -54,15 +56,6 @@ def merged(config: dict[str, Any], base: Sequence[str], read: Sequence[str | Pat
         remedy = "Start the run again: it then uses the config as it is now."
         raise InputError("config", f"is not that of the run, and {path} is not there", remedy)
     return own
-
-
-def config_files(base: Sequence[str], given: Sequence[str | Path]) -> list[str]:
-    """The files that a config comes from, for its errors: the two of the repository, as people know them where they
-    are in this folder, then those of the command line. None for a job, whose config is one of a run that has begun."""
-    if is_handed_down():
-        return []
-    named = [str(name) if name.is_file() else path for name, path in zip(base_files(), base, strict=True)]
-    return list(read_files([*named, *(path for path in given if str(path) not in base)]))
 
 
 def is_handed_down() -> bool:
@@ -90,17 +83,6 @@ class Running:
             return getattr(self.rules, rule).params.spec
         except (WorkflowError, AttributeError):  # no such rule, or one without params
             return None
-
-
-def begin(*fields: Any) -> None:
-    """Remember what this process runs, for what prints the plan: the fields of :class:`Running`."""
-    global _running
-    _running = Running(*fields)
-
-
-def current() -> Running | None:
-    """What this process runs; None before its Snakefile is read."""
-    return _running
 
 
 def hand_down(results: str, config: Mapping[str, Any]) -> None:

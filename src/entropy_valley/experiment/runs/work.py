@@ -1,11 +1,13 @@
-"""How much work jobs do: floating-point operations, counted from their params and the lengths of their texts; and into
-how many shards the translation of a set is divided."""
+"""How much work jobs do: floating-point operations, counted from their params and the number of sentences; and into how
+many shards the translation of a set is divided.
+
+Diagnostics and autoregressive translations, less than a hundredth of the whole matrix, are not counted. A prompt counts
+in every pass, also where it is kept.
+"""
 
 from __future__ import annotations
 
 import functools
-import itertools
-import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +15,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from entropy_valley.decoding.canvas import CachePolicy
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.checking.size import Size
 from entropy_valley.experiment.config import Experiment, params
@@ -22,7 +23,6 @@ from entropy_valley.experiment.config.methods import base_method, source_guided
 from entropy_valley.experiment.runs.jobs import Job
 from entropy_valley.lengths import find_method
 from entropy_valley.lengths.base import declared
-from entropy_valley.model.prompt import PREFIX, attention_of
 
 LARGE = Size(4096, 12288, 32, 126464, 32, 32, 128)  # LLaDA-8B's; for a checkpoint whose shape is not known yet
 # Operations a second on a GPU, where no job of a kind has finished: with this the whole matrix of config.yaml takes the
@@ -31,8 +31,8 @@ GPU = 4.34e13
 SHARD = 140 * 60  # seconds that a shard takes at this speed, at most
 COMET, TOY = 0.58e9, 0.5e6  # parameters of COMET-22, as which every downloaded one counts, and of the toy COMET
 PROBES, BIAS = 6, 12  # lengths that a searching method tries; lengths at which the length statistics probe a pair
-# Bytes of UTF-8 of a token; lines of a file that are measured; tokens of a source of WMT19, WMT22 and the demo.
-TOKEN, READ, TRAIN, TEST, GRAMMAR = 4, 2000, 30.0, 20.0, 10.0
+# Bytes of UTF-8 of a token of a prompt; tokens of a source of WMT19, WMT22 and the demo.
+TOKEN, TRAIN, TEST, GRAMMAR = 4, 30.0, 20.0, 10.0
 
 
 def kind_of(job: Job) -> str:
@@ -50,55 +50,31 @@ class Text:
     source: float
     target: float
 
-    @classmethod
-    def read(cls, path: Path) -> Text | None:
-        """The text of a file: all its lines are counted, the first of them measured. None for a file without pairs."""
-        with open(path, "rb") as file:
-            first = list(itertools.islice(file, READ))
-            count = len(first) + sum(1 for _ in file)
-        try:
-            pairs = [json.loads(line) for line in first]
-            source, target = (
-                fmean(len(pair[side].encode()) / TOKEN for pair in pairs) for side in ("source", "target")
-            )
-        except (ValueError, LookupError, TypeError):
-            return None
-        return cls(count, source, target)
-
 
 class Work:
-    """Counts floating-point operations. ``texts`` stand for the files of the corpora, by direction and ``train`` or the
-    name of a test set. ``expected``: what the config says, whatever files exist by now."""
+    """Counts floating-point operations. ``expected``: what the config says, whatever files exist by now."""
 
-    def __init__(
-        self, experiment: Experiment, texts: Mapping[tuple[str, str], Text] | None = None, expected: bool = False
-    ) -> None:
-        self.experiment, self._texts, self._expected = experiment, texts, expected
+    def __init__(self, experiment: Experiment, expected: bool = False) -> None:
+        self.experiment, self._expected = experiment, expected
         self.size = functools.cache(lambda backbone: subject.size(experiment, backbone, expected) or LARGE)
         self.text = functools.cache(self._text)
         self._counted: set[Any] = set()
 
     def of(self, jobs: Collection[Job], new: Mapping[Job, Sequence[Cell]] = {}) -> dict[Job, float]:
         """The operations of each job, in this order: what one set has computed costs the next nothing. 1 for a job that
-        runs no model. ``new`` has the cells of a set that are computed; else it is all."""
+        is not counted. ``new`` has the cells of a set that are computed; else it is all."""
         self._counted.clear()
         self._new = new
-        kinds = {"pretrain", "train", "translate", "generate", "diagnose", "score"}
+        count = {"pretrain": self._pretrain, "train": self._train, "translate": self._translate, "score": self._score}
         counted: dict[Any, float] = {}
         for job in jobs:
             shard = job.wildcards.get("shard")
             key = tuple(sorted({**job.wildcards, "shard": ""}.items())) if shard else job  # the set of a shard
             if key not in counted:
                 kind = kind_of(job)
-                counted[key] = getattr(self, f"_{kind}")(job, self._spec(job)) if kind in kinds else 1.0
+                counted[key] = count[kind](job) if kind in count else 1.0
             counted[job] = counted[key] / int(shard.partition("of")[2]) if shard else counted[key]
         return {job: counted[job] for job in jobs}
-
-    def _spec(self, job: Job) -> dict[str, Any]:
-        """What its work follows from."""
-        if "set" in job.wildcards and job.rule != "score":
-            return params.translating(self.experiment, params.set_of(self.experiment, job.wildcards))
-        return json.loads(job.spec)
 
     def _cells(self, job: Job) -> Sequence[Cell]:
         return self._new.get(job, job.cells)
@@ -108,28 +84,24 @@ class Work:
         self._counted.add(key)
         return new
 
-    def _pretrain(self, job: Job, spec: dict[str, Any]) -> float:
-        settings, texts = spec["pretraining"], [self.text(direction, "train") for direction in spec["prompts"]]
+    def _pretrain(self, job: Job) -> float:
+        settings = job.params["pretraining"]
+        texts = [self.text(direction, "train") for direction in job.params["prompts"]]
         tokens = settings["steps"] * settings["batch"] * fmean(text.source + text.target for text in texts)
         return 3 * self.size(job.wildcards["backbone"]).pass_work(tokens, tokens / 2)  # forward, and backward twice
 
-    def _train(self, job: Job, spec: dict[str, Any]) -> float:
-        settings, text = spec["training"], self.text(job.wildcards["direction"], "train")
+    def _train(self, job: Job) -> float:
+        settings, text = job.params["training"], self.text(job.wildcards["direction"], "train")
         per_epoch = min(text.sentences, settings.get("limit") or text.sentences) / settings["global_batch"]
         pairs = settings["global_batch"] * (settings.get("max_steps") or settings["epochs"] * per_epoch)
         padding, pair = settings["loss"].get("eos_padding", 0), text.source + text.target
         padding = pair if padding == "batch" else padding  # the longest pair of a micro-batch has about twice the mean
         masked = (text.target + padding) / 2
-        return self.size(job.wildcards["backbone"]).step_work(pairs * (pair + padding), pairs * masked, False)
+        # The frozen weights take part in the forward pass and in the gradient of its input.
+        return 2 * self.size(job.wildcards["backbone"]).pass_work(pairs * (pair + padding), pairs * masked)
 
-    def _generate(self, job: Job, spec: dict[str, Any]) -> float:
-        """Beam search of the autoregressive baseline."""
-        beams, size, total = spec["beams"], self.size(job.wildcards["backbone"]), 0.0
-        for text in (self.text(cell.run.direction, cell.testset) for cell in self._cells(job)):
-            total += text.sentences * size.pass_work(text.source + beams * text.target, beams * text.target)
-        return total
-
-    def _translate(self, job: Job, spec: dict[str, Any]) -> float:
+    def _translate(self, job: Job) -> float:
+        spec = params.translating(self.experiment, params.set_of(self.experiment, job.wildcards))
         backbone, total = job.wildcards["backbone"], 0.0
         train = self.text(job.wildcards["direction"], "train")
         for name, fit in spec.get("fits", {}).items():
@@ -146,18 +118,7 @@ class Work:
                 total += text.sentences * canvases * self._filling(cell, spec, text)
         return total
 
-    def _diagnose(self, job: Job, spec: dict[str, Any]) -> float:
-        total = 0.0
-        for kind, testset in ((kind, name) for kind, names in spec["testsets"].items() for name in names):
-            text = self.text(job.wildcards["direction"], testset)
-            passes = 2 * text.sentences  # with and without the source
-            if kind == "valley":
-                lengths = 2 * spec[kind]["offset"] + 1 + len(spec[kind]["ratios"])
-                passes = lengths * min(text.sentences, spec[kind]["sentences"])
-            total += passes * self._probing(job.wildcards["backbone"], spec, text, 1)
-        return total
-
-    def _score(self, job: Job, spec: dict[str, Any]) -> float:
+    def _score(self, job: Job) -> float:
         """COMET reads each translation, with its source and its reference."""
         scoring, tokens = self.experiment.scoring, 0.0
         for cell in self._cells(job):
@@ -171,13 +132,13 @@ class Work:
         """One canvas: a pass for each step that reveals something, twice where the order looks at the SIG."""
         slots = text.target + 1
         steps = min(float(cell.steps), slots)
-        tokens = _prompted(spec, steps) * (len(spec["prompt"]) / TOKEN + text.source) + steps * slots
+        tokens = steps * (len(spec["prompt"]) / TOKEN + text.source + slots)
         passes = 2 if source_guided(self.experiment, cell.order) else 1
         return passes * self.size(cell.run.backbone).pass_work(tokens, slots * (steps + 1) / 2)
 
     def _probing(self, backbone: str, spec: dict[str, Any], text: Text, probes: float) -> float:
         """So many passes over all-mask canvases of a sentence."""
-        tokens = _prompted(spec, probes) * (len(spec["prompt"]) / TOKEN + text.source) + probes * text.target
+        tokens = probes * (len(spec["prompt"]) / TOKEN + text.source + text.target)
         return self.size(backbone).pass_work(tokens, probes * text.target)
 
     def _fit_probes(self, name: str, fit: Mapping[str, Any]) -> float:
@@ -201,13 +162,7 @@ class Work:
         return tried * (1 + (drafts if isinstance(drafts, int) else settings.get("steps", 0)))
 
     def _text(self, direction: str, name: str) -> Text:
-        """That of the file, if it exists; else what is usual."""
-        if self._texts is not None:
-            return self._texts[direction, name]
-        folder = Path(self.experiment.results, "corpus", direction)
-        path = folder / "train.jsonl" if name == "train" else folder / "test" / f"{name}.jsonl"
-        if not self._expected and path.is_file() and (text := Text.read(path)):
-            return text
+        """Its sentences by its file, if that exists, else by the config, with as many tokens as is usual."""
         drawn = name in ("train", DEV)
         source = self.experiment.sources[self.experiment.directions[direction].train if drawn else name]
         tokens = GRAMMAR if source.endless else TRAIN if drawn else TEST
@@ -215,6 +170,11 @@ class Work:
         ratio = ratios.ratios.get(direction, 1.0) if ratios and isinstance(ratios.ratios, dict) else 1.0
         pairs = self.experiment.corpus_of(direction).train
         sentences = pairs if name == "train" else params.sentences(self.experiment, direction, name)
+        folder = Path(self.experiment.results, "corpus", direction)
+        path = folder / "train.jsonl" if name == "train" else folder / "test" / f"{name}.jsonl"
+        if not self._expected and path.is_file():
+            with open(path, "rb") as file:
+                sentences = sum(1 for _ in file)
         return Text(sentences, tokens, ratio * tokens)
 
 
@@ -236,11 +196,3 @@ def shards(experiment: Experiment, one: CellSet) -> int:
 @functools.cache
 def _expected_work(experiment: Experiment) -> Work:
     return Work(experiment, expected=True)
-
-
-def _prompted(spec: Mapping[str, Any], passes: float) -> float:
-    """How many of the passes over a sentence compute its prompt."""
-    if attention_of(spec) == PREFIX:
-        return min(1, passes)
-    refresh = CachePolicy.of(spec).refresh
-    return passes if refresh is None else math.ceil(passes / refresh)

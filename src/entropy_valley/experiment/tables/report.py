@@ -166,7 +166,8 @@ def changes(experiment: Experiment, root: str, one: CellSet, testset: str) -> li
     """
     own: list[tuple[str, Path, Difference]] = []
     derived: list[tuple[str, Path, Difference]] = []
-    specs = moved(specs_behind(experiment, one, testset), experiment.results, root)
+    behind = specs_behind(experiment, one, testset)
+    specs = {moved(path, experiment.results, root): spec for path, spec in behind.items()}
     for place, record, change in changed_params(specs):
         if change.key not in ("cells", REMADE):
             (derived if change.key.startswith(MADE_FROM) else own).append((record.rule, place, change))
