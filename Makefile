@@ -134,9 +134,8 @@ test-faults: install
 test-cluster: install
 	python -m pytest -n 4 --dist loadgroup -m cluster $$(grep -rl --include="*.py" mark.cluster tests) --timeout 540
 
-# Ten times the paper's matrix, with jobs that only touch their outputs: most of an hour on two cores. The oldest and
-# newest Snakemake and a storage plugin, which needs rsync, from the package index. The live page on 70 sentences, and a
-# length for the stock class on 600. The bytes of compiled passes. And 600 faults, of another seed each night.
+# The oldest and newest Snakemake and a storage plugin, which needs rsync, from the package index. The live page on 70
+# sentences. The bytes of compiled passes. And 600 faults, of another seed each night.
 nightly: install
 	ENTROPY_VALLEY_NIGHTLY=1 python -m pytest tests/workflow/test_nightly.py tests/pages/test_live_page.py \
 		tests/demo/test_shipped.py tests/benchmarks/test_benchmarks.py

@@ -48,22 +48,17 @@ def users_class(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def reach(monkeypatch, impatient):
-    """Point this process to another hub."""
+def reach(monkeypatch):
+    """Point this process to another hub; huggingface_hub tries again at once where nothing answers."""
 
     def point_to(url):
+        monkeypatch.setattr("huggingface_hub.utils._http.time", mock.Mock(wraps=time, sleep=lambda seconds: None))
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", url)
         template = url + "/{repo_id}/resolve/{revision}/{filename}"
         monkeypatch.setattr("huggingface_hub.file_download.HUGGINGFACE_CO_URL_TEMPLATE", template)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
     return point_to
-
-
-@pytest.fixture
-def impatient(monkeypatch):
-    """Let huggingface_hub try again at once where nothing answers."""
-    monkeypatch.setattr("huggingface_hub.utils._http.time", mock.Mock(wraps=time, sleep=lambda seconds: None))
 
 
 @pytest.fixture
@@ -124,11 +119,7 @@ def slurm_job(tmp_path_factory, monkeypatch):
 
 
 def pytest_addoption(parser):
-    parser.addoption(
-        "--renew",
-        action="store_true",
-        help="write golden files again, and config/schema.json",
-    )
+    parser.addoption("--renew", action="store_true", help="write golden files again, and config/schema.json")
 
 
 def pytest_collection_finish():

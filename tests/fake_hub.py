@@ -22,8 +22,7 @@ class FakeHub:
     commits: dict[str, dict[str, bytes]]
     gated: bool = False
     served: Counter = field(default_factory=Counter)  # bytes of each file
-    cut: dict[str, int] = field(default_factory=dict)  # a file's connection breaks after so many bytes …
-    hold: threading.Event | None = None  # … once this is set
+    cut: dict[str, int] = field(default_factory=dict)  # a file's connection breaks after so many bytes
     spoilt: set[str] = field(default_factory=set)  # files that arrive with another content
     url: str = ""
 
@@ -94,8 +93,6 @@ class _Handler(BaseHTTPRequestHandler):
         sent = content[begin : min(end, self.hub.cut.get(name, end))]
         self.hub.served[name] += len(sent)
         self._send(206 if begin else 200, sent, headers, length=end - begin)
-        if name in self.hub.cut and self.hub.hold:
-            self.hub.hold.wait(60)
 
     def _send(self, status: int, body: bytes, headers: dict[str, str], length: int | None = None) -> None:
         self.send_response(status)
@@ -116,7 +113,5 @@ def serve(commits: dict[str, dict[str, bytes]], **options):
     try:
         yield hub
     finally:
-        if hub.hold:
-            hub.hold.set()
         server.shutdown()
         server.server_close()

@@ -1,16 +1,12 @@
-"""Run the script of a rule as Snakemake does, without Snakemake's workflow: in a process of its own."""
+"""Run the script of a rule as Snakemake does, without Snakemake's workflow."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import pickle
 import re
 import runpy
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from unittest import mock
 
@@ -19,43 +15,6 @@ from snakemake.iocontainers import InputFiles, Log, OutputFiles, Params, Resourc
 from entropy_valley.experiment.runs import job
 
 SCRIPTS = Path(__file__).parents[1] / "workflow" / "scripts"
-# Snakemake, too, hands the object over as a pickle.
-CHILD = """
-import pickle, runpy, sys
-
-path, snakemake = sys.argv[1:]
-sys.argv[:] = [path]
-runpy.run_path(path, {"snakemake": pickle.loads(bytes.fromhex(snakemake))}, "__main__")
-"""
-
-
-def start_rule(name, spec, input=(), output=(), execution=None, threads=1, gpu=0, log=None, wildcards=None, rule=None):
-    """Start the script of the rule, or workflow/scripts/NAME.py; the process.
-
-    ``spec`` is a value, or its JSON. ``input`` and ``output`` are a path, a list, or a dict of paths and lists.
-    """
-    execution = json.loads(json.dumps(execution, default=_plain))
-    spec = spec if isinstance(spec, str) else json.dumps(spec, default=_plain)
-    snakemake = snakemake_object(rule or name, spec, input, output, execution, threads, gpu, log, wildcards)
-    return subprocess.Popen(
-        [sys.executable, "-c", CHILD, script_of(name), pickle.dumps(snakemake).hex()],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def run_rule(name, spec, *arguments, log=None, fails=False, **options):
-    """Run what :func:`start_rule` starts; the text of its log. With ``fails`` its exit status must not be 0."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(log or f"{folder}/{name}.log")
-        process = start_rule(name, spec, *arguments, log=log, **options)
-        text, _ = process.communicate()
-        text += log.read_text(encoding="utf-8") if log.exists() else ""
-    assert (process.returncode != 0) == fails, f"exit status {process.returncode}\n{text}"
-    return text
 
 
 def snakemake_object(
@@ -90,7 +49,10 @@ def run_script(name, snakemake):
 
 
 def run_here(name, spec, input=(), output=(), execution=None, threads=1, rule=None, wildcards=None):
-    """The same as :func:`run_rule` in this process, in which a test may have replaced parts; errors are raised."""
+    """Run the script of the rule, or workflow/scripts/NAME.py, in this process; errors are raised.
+
+    ``spec`` is a value, or its JSON. ``input`` and ``output`` are a path, a list, or a dict of paths and lists.
+    """
     execution = json.loads(json.dumps(execution, default=_plain))
     snakemake = snakemake_object(rule or name, spec, input, output, execution, threads, wildcards=wildcards)
     with mock.patch.object(job, "job_of", lambda given: contextlib.nullcontext(job.ScriptJob(given))):

@@ -26,7 +26,7 @@ from entropy_valley.experiment.demo.settings import Estimator
 from entropy_valley.model import decoder
 from entropy_valley.model.attention import Packed
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.load import Backbone, empty_model, stock_model
+from entropy_valley.model.load import Backbone, empty_model
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.scoring import comet
 from entropy_valley.scoring.comet_checkpoint import comet_models
@@ -160,40 +160,21 @@ def test_a_full_pass_holds_what_the_check_says(name):
     assert held.peak <= size.pass_bytes(BUDGET["cuda"], 2) < 1.4 * held.peak
 
 
-def test_an_autoregressive_pass_of_full_depth():
-    model = model_of("llama3")
-    ids = torch.zeros(1, 64, dtype=torch.long, device="cuda")
-    with torch.inference_mode():
-        states = model.hidden_states(Packed(ids, ids, (32, 32)))
-    assert (states.device.type, states.shape) == ("cuda", (64, model.config.hidden_size))
-
-
-def test_the_passes_of_a_beam_search(monkeypatch):
-    """A prompt and one token more, of the stock class. How a search goes on depends on numbers, which are not here."""
-    monkeypatch.setattr(torch, "tensor", lambda data, **how: torch.zeros(len(data), **how))  # which would have data
-    model = stock_model(FAMILIES["llama3"], model_of("llama3", 2), "sdpa")
-    ids = torch.zeros(3, 8, dtype=torch.long, device="cuda")
-    with torch.inference_mode():
-        first = model(ids[:, :7], attention_mask=ids[:, :7] + 1)
-        second = model(ids[:, 7:], attention_mask=ids + 1, past_key_values=first.past_key_values)
-    assert (second.logits.device.type, second.logits.shape[:2]) == ("cuda", (3, 1))
-
-
-# Width, layers and heads of each encoder, under COMET's name: XLM-R large and XL.
-ENCODERS = {"XLM-RoBERTa": (1024, 24, 16), "XLM-RoBERTa-XL": (2560, 36, 32)}
-
-
-def comet_model(kind, encoder, texts, folder):
-    """One of COMET's classes over an encoder of the released size."""
-    width, layers, heads = ENCODERS[encoder]
-    shape = Estimator(seed=1, steps=1, width=width, layers=layers, heads=heads, vocabulary=300, context=510)
-    sizes = {"intermediate_size": 4 * width, "vocab_size": 250002}
-    toy_comet.new_model(folder, toy_comet.train_tokenizer(texts, shape), shape, **sizes)
+@pytest.mark.parametrize("kind", ["RegressionMetric", "UnifiedMetric"])
+def test_the_passes_of_comet(kind, tmp_path, monkeypatch):
+    """Of COMET-22, and of CometKiwi, which reads source and hypothesis in one sequence; alone and in full batches."""
+    pytest.importorskip("comet", reason="COMET is not installed here")
+    shape = Estimator(seed=1, steps=1, width=1024, layers=24, heads=16, vocabulary=300, context=510)  # XLM-R large
+    segments = [(f"source {number}", f"hypothesis {number}", "reference") for number in range(100)]
+    segments = segments if kind == "RegressionMetric" else [segment[:2] for segment in segments]
+    texts = [text for segment in segments for text in segment]
     given = {"input_segments": ["mt", "src"]} if kind == "UnifiedMetric" else {"pool": "avg"}
-    with contextlib.chdir(folder):
-        return getattr(comet_models(), kind)(
+    with unset_fake_temporarily(), torch.device("meta"), contextlib.chdir(tmp_path):
+        sizes = {"intermediate_size": 4096, "vocab_size": 250002}
+        toy_comet.new_model(tmp_path, toy_comet.train_tokenizer(texts, shape), shape, **sizes)
+        model = getattr(comet_models(), kind)(
             nr_frozen_epochs=0,
-            encoder_model=encoder,
+            encoder_model="XLM-RoBERTa",
             pretrained_model=toy_comet.ENCODER,
             layer_transformation="sparsemax",
             layer_norm=False,
@@ -202,17 +183,6 @@ def comet_model(kind, encoder, texts, folder):
             local_files_only=True,
             **given,
         )
-
-
-@pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("kind", ["RegressionMetric", "UnifiedMetric"])
-def test_the_passes_of_comet(kind, encoder, tmp_path, monkeypatch):
-    """Of COMET-22, and of CometKiwi, which reads source and hypothesis in one sequence; alone and in full batches."""
-    pytest.importorskip("comet", reason="COMET is not installed here")
-    segments = [(f"source {number}", f"hypothesis {number}", "reference") for number in range(100)]
-    segments = segments if kind == "RegressionMetric" else [segment[:2] for segment in segments]
-    with unset_fake_temporarily(), torch.device("meta"):
-        model = comet_model(kind, encoder, [text for segment in segments for text in segment], tmp_path)
     model = model.float().eval().to_empty(device="cuda")
     monkeypatch.setattr(type(model), "device", torch.device("cuda"))  # of Lightning, which misses `to_empty`
     # What has no value here: scores, and whether a mask is all ones, as each is, for no batch is padded.

@@ -63,3 +63,30 @@ def test_ctrl_c_is_one_line(capsys):
     with pytest.raises(SystemExit, match="130"), errors.in_one_line():
         raise KeyboardInterrupt
     assert capsys.readouterr().err == "stopped by Ctrl-C\n"
+
+
+MANY = [f"other_{number}" for number in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "message"),
+    [
+        ("mian", ["main", "cost"], "no; did you mean main? there is main, cost"),
+        ("xyz", ["main", "cost"], "no; there is main, cost"),
+        ("xyz", [], "no; there is none"),
+        (
+            "mian",
+            ["main", "mainz", *MANY],
+            f"no; did you mean main or mainz? there is main, mainz, {', '.join(MANY[:6])}, … and 24 more",
+        ),
+        ("xyz", MANY, f"no; there is {', '.join(MANY[:8])}, … and 22 more"),
+        (7, ["main"], "no; there is main"),
+    ],
+)
+def test_an_unknown_name(name, names, message):
+    assert errors.unknown(name, "no", names) == message
+
+
+def test_a_question():
+    assert errors.question("mian", ["mains", "main", "cost", "mainz"]) == "Did you mean main or mainz or mains? "
+    assert errors.question("xyz", ["main"]) == ""

@@ -79,11 +79,10 @@ def test_a_bad_row_is_named_with_its_line(tmp_path, content, place, problem, rem
     assert caught.value.remedy.startswith(remedy)
 
 
-@pytest.mark.parametrize("read", [lambda: None.keys(), lambda: {}["a"], lambda: len(5), lambda: [][0]])
-def test_a_reader_that_stumbles_over_a_value_says_so(tmp_path, read):
+def test_a_reader_that_stumbles_over_a_value_says_so(tmp_path):
     problem = r"is not a form that can be read \(a value is missing or of another type than its reader expects: "
     with pytest.raises(InputError, match=problem), files.readable(tmp_path / "a", "form", "Save it again."):
-        read()
+        len(None)
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 1}', '{"c": [{"a": 1, "a": 2}]}'])
@@ -94,11 +93,10 @@ def test_a_key_twice_is_not_json_for_us(tmp_path, text):
             read(tmp_path / "a.json")
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-def test_what_is_no_json_is_not_written(tmp_path, value):
+def test_what_is_no_json_is_not_written(tmp_path):
     for write in (files.write_json, lambda path, row: files.write_jsonl(path, [row]), lambda _, row: files.digest(row)):
         with pytest.raises(ValueError, match="not JSON compliant"):
-            write(tmp_path / "rows", {"score": value})
+            write(tmp_path / "rows", {"score": math.nan})
     assert not [*tmp_path.iterdir()]
 
 

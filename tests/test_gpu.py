@@ -6,8 +6,6 @@ import pytest
 import torch
 
 from entropy_valley.decoding.head import whole_sums
-from entropy_valley.experiment.checking import computations
-from entropy_valley.experiment.checking.subject import Subject
 from entropy_valley.model import attention
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")]
@@ -26,7 +24,3 @@ def test_the_kernel_attends_as_scaled_dot_products(causal, monkeypatch):
     monkeypatch.setattr(attention, "has_kernel", lambda query: False)
     plain = attention.attend(segments, 0, *states, causal)
     torch.testing.assert_close(kernel, plain, atol=0.02, rtol=0.02)
-
-
-def test_nccl_connects_one_process_and_trains(tmp_path):
-    assert "losses" in computations.training(Subject(device="cuda", precision="bfloat16"), tmp_path)

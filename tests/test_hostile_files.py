@@ -4,8 +4,6 @@ their content, or with one error that names file, place, value and remedy. Nothi
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import itertools
 import json
 import os
@@ -15,7 +13,6 @@ import signal
 import zipfile
 from pathlib import Path
 
-import openpyxl
 import pytest
 import tiny_checkpoints
 import torch
@@ -145,20 +142,6 @@ def tensors(change):
     )
 
 
-def about(*rows):
-    """The sheet Pack has these rows."""
-
-    def change(path):
-        book = openpyxl.load_workbook(path)
-        book.remove(book["Pack"])
-        sheet = book.create_sheet("Pack")
-        for row in rows:
-            sheet.append(row)
-        book.save(path)
-
-    return change
-
-
 def sheet(rows, compression=zipfile.ZIP_DEFLATED):
     """The XML of the sheet of ratings."""
 
@@ -173,26 +156,8 @@ def sheet(rows, compression=zipfile.ZIP_DEFLATED):
     return change
 
 
-def encrypted(path):
-    content = bytearray(path.read_bytes())
-    for place in range(len(content) - 4):
-        if content[place : place + 4] == b"PK\1\2":
-            content[place + 8] |= 1
-    path.write_bytes(content)
-
-
-def rows(change):
-    """``change`` of the rows of a CSV file."""
-
-    def write(path):
-        out = io.StringIO()
-        csv.writer(out).writerows(change(list(csv.reader(io.StringIO(path.read_text("utf-8-sig"), newline="")))))
-        path.write_text(out.getvalue(), encoding="utf-8")
-
-    return write
-
-
 def laughs():
+    """Entities of entities: a billion letters."""
     entities = "".join(f'<!ENTITY {one} "{f"&{before};" * 10}">' for before, one in itertools.pairwise("abcdefghij"))
     cell = '<row r="1"><c r="A1" t="inlineStr"><is><t>&j;</t></is></c></row>'
     return f'<!DOCTYPE x [<!ENTITY a "{"ha" * 50}">{entities}]>{ROWS}{cell}'
@@ -202,18 +167,12 @@ SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False}
 EXAMPLES = {
     "forms": [
         (XLSX, text("PK\3\4 no zip"), "not a spreadsheet that can be read .*Open it"),
-        (XLSX, encrypted, "not a spreadsheet .*encrypted"),
-        (XLSX, about(["Annotator", "B" * 1000]), "is the form of B{200}…, by its sheet Pack"),
         (XLSX, sheet(f"{ROWS}<row>{'<c/>' * 2**22}</row>"), "unpacks to more than 8,388,608 bytes"),
         (XLSX, sheet(ROWS, zipfile.ZIP_LZMA), "compressed in a way"),
         (XLSX, sheet(laughs()), "not a spreadsheet .*limit on input amplification"),
-        (XLSX, sheet(f'{ROWS}<row r="1"><c r="A1" t="s"><v>99</v></c></row>'), "not a spreadsheet"),
         (CSV, pipe, f"{CSV}: is a pipe, not a file"),
         (CSV, larger, "68,719,.* bytes, more than 8,388,608"),
         (CSV, text("hello"), "no row of it begins with a column ID"),
-        (CSV, rows(lambda old: [[*row, row[5]] for row in old]), r"needs one column each of Adequacy A \(1-5\)"),
-        (CSV, rows(lambda old: [*old[:-1], [*old[-1][:-1], "x" * 140_000]]), f"{CSV}:.*: is not CSV .field larger"),
-        (CSV, rows(lambda old: old + [["x" * 300]] * 20_000), "x{200}… is no row of pack(.|\n)* and 9[0-9]+ more"),
     ],
     "checkpoint": [
         ("config.json", text("[1]"), "config.json: must be a block of keys"),
@@ -221,41 +180,30 @@ EXAMPLES = {
         ("config.json", keys(rope_theta=float("nan")), "rope_theta = nan: must be a finite number"),
         ("config.json", keys(n_layers=10**9), "num_hidden_layers = 1000000000: must be less"),
         ("config.json", keys(n_kv_heads=3), "num_key_value_heads 3 does not divide 4 heads"),
-        ("config.json", keys(n_heads=5), "hidden_size 32 is not an even number for each of 5 heads"),
+        ("config.json", keys(n_heads=5), "the width of a head, 6.4, is not an even number"),
         ("config.json", keys(block_type="x" * 10**6), "block_type is 'x+…, not 'llama'"),
         ("checkpoint.json", keys(family="evil:FAMILY"), "checkpoint.json: its family is code of someone's own"),
-        (TOKENS, added_token(10**6), "token a-token has id [0-9]+, but the model has [0-9]+ embeddings"),
+        (TOKENS, added_token(10**6), "a token has id [0-9]+, but the model has [0-9]+ embeddings"),
         (TOKENS, text('{"version": "1.0"}'), "not a tokenizer that can be read"),
-        (TOKENS, keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "("}}), "not a tokenizer .*parenthesis"),
         (TOKENS, keys(pre_tokenizer=SPLIT | {"pattern": {"Regex": "(a+)+$"}}), "is not a tokenizer .*retry-limit"),
-        ("tokenizer_config.json", text("[]"), "is not a tokenizer that can be read"),
-        ("special_tokens_map.json", pipe, "is a pipe"),
         (WEIGHTS, pipe, f"{WEIGHTS}: is a pipe"),
         (WEIGHTS, lambda path: path.write_bytes((2**62).to_bytes(8, "little")), "not a whole safetensors file"),
         (WEIGHTS, tensors(lambda name, one: {name: one.to(torch.int8)}), r"not in floating point: .*\(I8\)"),
     ],
     "adapter": [
-        (SETTINGS, text("[1]"), "must be a block of keys"),
         (SETTINGS, keys(lora_alpha="16"), "lora_alpha = '16': must be a valid number"),
-        (SETTINGS, keys(lora_alpha=float("inf")), "lora_alpha = inf"),
         (SETTINGS, keys(use_dora="x" * 10**6), "use_dora = 'x+…"),
-        (SETTINGS, keys(r=10**15), "r = 1000000000000000: must be less"),
         (SETTINGS, keys(r=2**24), r"lora_A\.default\.weight: .*\[3, 32\].*\[16777216, 32\]"),
-        (SETTINGS, keys(lora_dropout=-1.0), "lora_dropout = -1.0"),
         (SETTINGS, keys(alpha_pattern={"(a+)+x": 1.0}), "must match pattern"),
         (MATRICES, larger, "more than 34,359,738,368"),
         (MATRICES, tensors(lambda name, one: {"base_model.model." * 60_000 + "x": one}), "… is of no layer"),
-        (MATRICES, tensors(lambda name, one: {name: one.to(torch.complex64)}), "not in floating point"),
-        ("adapter.json", keys(spec=5), "spec = 5: must be a block of keys"),
         ("adapter.json", keys(spec={"attention": "x"}), "spec.attention = 'x': must be 'bidirectional'"),
         ("adapter.json", keys(family="evil:FAMILY"), "adapter.json: its family is code of someone's own, evil:FAMILY"),
     ],
     "store": [
         ("0.jsonl", os.mkfifo, None),
         ("0.jsonl", lambda path: path.symlink_to("nowhere"), None),
-        ("0.jsonl", text('{"key":"a","value":[1]'), None),
         ("2.jsonl", text(f'{{"key":"b","value":{DEEP}}}\n'), None),
-        ("2.jsonl", text('{"key":"b","valu":1}\n'), None),
     ],
 }
 
@@ -284,7 +232,7 @@ def test_a_hostile_file_is_one_error_in_time(originals, tmp_path, monkeypatch, k
 WORDS = (b"\0", b"\xff", b"{", b"[", b'"', b"null", b"-1", b"1e999", b"NaN", b"(", b"9" * 30, b"true", b"", b"<", b",,")
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_is_one_error(originals, tmp_path, data):
     """Bytes of any file are lost or become others."""

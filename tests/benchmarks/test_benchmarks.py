@@ -21,7 +21,6 @@ from workload import Shape
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import Ledger
-from entropy_valley.lengths import make_method
 
 TINY = Shape(vocabulary=60, width=32, layers=2, ffn=48, sentences=7, heads=4)
 
@@ -37,7 +36,7 @@ def tiny(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize(("batch", "skip"), [(1, False), (3, False), (3, True)])
+@pytest.mark.parametrize(("batch", "skip"), [(1, False), (3, True)])
 def test_the_rivals_are_algorithm_1(tiny, batch, skip):
     ledger = Ledger()
     filled = Padded(tiny.backbone, ledger, batch, skip).decode(tiny.sentences, tiny.prompts, (0.5, 0.8, 1.1), steps=9)
@@ -58,13 +57,6 @@ def test_what_is_needed_is_counted_pass_by_pass():
     last = 5 * 2 * 16 + 2 * (2 * 16 + 3 * 24) + 2 * 4 * 5 * 2
     assert workload.flops(shape, [(5, 2)]) == 2 * (whole + last + 2 * 4 * 10)
     assert workload.flops(shape, [(5, 2), (5, 2)]) == 2 * workload.flops(shape, [(5, 2)])
-
-
-def test_every_pass_of_the_engine_is_among_the_needed_ones(tiny):
-    run = decoding.run_engine(tiny, (0.5, 0.8, 1.1), 4)
-    chosen = make_method("ev", {"ratios": (0.5, 0.8, 1.1)})
-    probes = sum(len(set(chosen.propose(sentence, {}))) for sentence in tiny.sentences)
-    assert probes + len(tiny.prompts) * 3 >= run.passes > probes
 
 
 @pytest.mark.parametrize("script", [decoding, growth])

@@ -89,9 +89,7 @@ def test_a_canvas_alone_and_in_batches(smallest, monkeypatch):
 
 def test_memory_and_speed_of_the_configured_backbones(smallest, monkeypatch):
     given, padded = Subject(**smallest), Subject(**smallest | {"batch_invariant": True})
-    llada, llama = (smallest["backbones"][name] for name in ("llada-tiny", "llama3-tiny"))
-    text = computations.fits(llama, given)
-    assert "of weights and" in text and text.endswith("; a training: 8192 tokens a pass")
+    llada = smallest["backbones"]["llada-tiny"]
     assert re.match(
         r"1000 tokens in .* GFLOP/s: a sentence \(EV, T = 32\) takes about", computations.speed(llada, given)
     )

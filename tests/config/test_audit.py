@@ -1,17 +1,18 @@
-"""The audit: the state of every cell, and the reason for it, by a dry run, headers and logs."""
+"""The audit: the state of every cell, and the reason for it, by a dry run, headers and logs; and how it is printed."""
 
 from __future__ import annotations
 
 import os
-import time
+import sys
 from pathlib import Path
 
 import fake_chain
 import pytest
 from job_lists import jobs_of, planned_of
 
+from entropy_valley.experiment import cli
+from entropy_valley.experiment.cli import audit
 from entropy_valley.experiment.config.matrix import Cell, Run, all_cells
-from entropy_valley.experiment.runs import jobs
 from entropy_valley.experiment.runs.audit import DONE, MISSING, STALE, Audit
 from entropy_valley.files import bytes_digest
 
@@ -29,7 +30,7 @@ RUN = Run("en-zh", "llada-tiny", 1)
 EV = Cell(RUN, "grammar", "ev", "med", 32)
 SET = Path("results/demo/en-zh/llada-tiny/seed1/matrix")
 NOTHING = bytes_digest(b"")[:12]
-GRID = {"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8]}}}}
+LOST = Path("results/demo/en-zh/llada-tiny/seed2/matrix/scores.jsonl")
 RANK = {"training": {"lora": {"rank": 16}}}
 
 
@@ -74,35 +75,16 @@ def reasons(jobs, cell=EV):
 
 
 def test_nothing_is_there_at_first(small):
-    assert list(states(small())) == cells(small())
-    assert set(states(small()).values()) == {MISSING}
-    assert reasons(small()) == [MISSING, ("corpus", "new")]
-
-
-def test_all_is_done(small, done):
-    assert small().all == []
-    assert set(states(small()).values()) == {DONE}
-
-
-def test_another_grid_is_stale_in_the_cells_that_use_it(small, done):
-    """Their set is repeated, but of the other cells nothing changes."""
-    other = small(**GRID)
-    ours = {cell for cell in cells(other) if cell.run.direction == "en-zh" and cell.method == "ev"}
-    assert of_state(other, STALE) == ours
-    (state, (rule, text)) = reasons(other)
-    assert (state, rule) == (STALE, "translate")
-    assert text == "methods.ev.ratios: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8]"
-
-
-def test_another_rank_is_stale_with_all_that_is_translated_by_these_adapters(small, done):
-    other = small(**RANK)
-    assert of_state(other, STALE) == set(cells(other))
-    assert reasons(other) == [STALE, ("train", "training.lora.rank: 8 → 16")]
+    planned = small()
+    assert list(states(planned)) == cells(planned)
+    assert set(states(planned).values()) == {MISSING}
+    assert reasons(planned) == [MISSING, ("corpus", "new")]
 
 
 def test_what_was_not_repeated_after_its_inputs_were_is_made_from_another(small, done):
     """As after a failure: the adapter is new, its translations are not."""
     other = small(**RANK)
+    assert reasons(other) == [STALE, ("train", "training.lora.rank: 8 → 16")]
     again = every(**RANK).by_output
     fake_chain.make(again["results/demo/en-zh/llada-tiny/seed1/adapter/adapter.json"])
     assert reasons(other) == [STALE, ("translate", "made from another adapter")]
@@ -112,8 +94,6 @@ def test_what_was_not_repeated_after_its_inputs_were_is_made_from_another(small,
 
 def test_inputs_that_were_made_again_with_another_content(small, done):
     translations = done.by_output[str(SET / "translations.jsonl")]
-    fake_chain.make(translations)
-    assert reasons(small()) == [DONE]
     fake_chain.make(translations, content="other")
     assert reasons(small()) == [STALE, ("score", f"{SET}/scores.jsonl: translations.jsonl was made again after it")]
 
@@ -121,7 +101,7 @@ def test_inputs_that_were_made_again_with_another_content(small, done):
 def test_a_new_cell_of_a_set_is_missing_and_the_others_are_done(small, done):
     other = small(matrix={**SMALL["matrix"], "methods": ["oracle", "ratio", "ev", "ev_fit", "ev_sum"]})
     assert {cell.method for cell in of_state(other, MISSING)} == {"ev_sum"}
-    assert len(of_state(other, DONE)) == len(cells(small()))
+    assert len(of_state(other, DONE)) == len(cells(done))
     cell = Cell(RUN, "grammar", "ev_sum", "med", 32)
     assert reasons(other, cell) == [MISSING, ("translate", "not among the cells of its set yet")]
 
@@ -129,41 +109,28 @@ def test_a_new_cell_of_a_set_is_missing_and_the_others_are_done(small, done):
 def test_a_fit_concerns_the_methods_that_use_it(small, done):
     other = small(length_methods={"ev_fit": {"pairs": 7}})
     assert {cell.method for cell in of_state(other, STALE)} == {"ev_fit"}
-    fewer = {**SMALL["matrix"], "methods": ["oracle", "ratio", "ev"]}
-    assert set(states(small(matrix=fewer)).values()) == {DONE}
-
-
-def test_other_scores_are_stale_in_the_scores_alone(small, done):
-    other = small(scoring={"bleu": {"tokenize": "intl"}})
-    assert reasons(other)[:1] == [STALE] and reasons(other)[1][0] == "score"
 
 
 def test_damage_is_stale(small, done):
     """A file that is cut, or has another content of the same size; a record that cannot be read, was edited, or is not
     there."""
-    scores = SET / "scores.jsonl"
+    planned, scores = small(), SET / "scores.jsonl"
     content, header = scores.read_bytes(), scores.with_suffix(".json").read_bytes()
     known = bytes_digest(content)[:12]
     scores.write_bytes(b"")
     edited = f"{scores}: scores.jsonl was edited: its digest is {NOTHING}, {known} was written"
-    assert reasons(small()) == [STALE, ("score", edited)]
+    assert reasons(planned) == [STALE, ("score", edited)]
     scores.write_bytes(content[::-1])
-    assert reasons(small())[1][1].startswith(f"{scores}: scores.jsonl was edited: its digest is ")
+    assert reasons(planned)[1][1].startswith(f"{scores}: scores.jsonl was edited: its digest is ")
     scores.write_bytes(content)
     scores.with_suffix(".json").write_text('{"rule": "score"')
-    assert reasons(small())[1][1].startswith(f"{SET}/scores.json: is not a header of a result")
+    assert reasons(planned)[1][1].startswith(f"{SET}/scores.json: is not a header of a result")
     scores.with_suffix(".json").write_bytes(header.replace(b'"rule": "score"', b'"rule": "other"'))
-    assert reasons(small())[1][1].startswith(f"{SET}/scores.json: was edited: its digest is ")
+    assert reasons(planned)[1][1].startswith(f"{SET}/scores.json: was edited: its digest is ")
     scores.with_suffix(".json").write_bytes(header)
 
 
-def test_a_moved_adapter_or_corpus_leaves_finished_cells_done(small, done):
-    for path in ("en-zh/llada-tiny/seed1/adapter", "corpus/en-zh", "backbones/llada-tiny.json"):
-        Path("results/demo", path).rename(Path("elsewhere").with_suffix(f".{len(path)}"))
-    assert set(states(small()).values()) == {DONE}
-
-
-def test_what_is_left_to_do_of_a_missing_cell_begins_at_the_first_that_lacks(small, done):
+def test_a_missing_cell_begins_at_the_first_file_that_lacks(small, done):
     (SET / "scores.json").unlink()
     assert reasons(small()) == [MISSING, ("score", "new")]
     (SET / "scores.jsonl").unlink()
@@ -174,16 +141,17 @@ def test_what_is_left_to_do_of_a_missing_cell_begins_at_the_first_that_lacks(sma
 def test_the_error_of_a_failed_job_is_the_reason(small, done):
     """A log without an error may be of a job that runs, or was killed."""
     (SET / "scores.jsonl").unlink()
+    failed = small()
     log = Path("results/demo/logs/score/en-zh.llada-tiny.seed1.matrix.log")
     log.write_text("50 %\n")
-    assert reasons(small()) == [MISSING, ("score", "new")]
+    assert reasons(failed) == [MISSING, ("score", "new")]
     log.write_text("50 %\nerror: translations.jsonl:3: no id. Each row needs id.\nerror: not written\n")
-    assert of_state(small(), MISSING) == {cell for cell in cells(small()) if cell.run == RUN}
-    assert reasons(small()) == [MISSING, ("score", "error: translations.jsonl:3: no id. Each row needs id.")]
+    assert of_state(failed, MISSING) == {cell for cell in cells(failed) if cell.run == RUN}
+    assert reasons(failed) == [MISSING, ("score", "error: translations.jsonl:3: no id. Each row needs id.")]
     log.write_text("Traceback (most recent call last):\n  File x\nRuntimeError: CUDA out of memory\n")
-    assert reasons(small()) == [MISSING, ("score", "RuntimeError: CUDA out of memory")]
+    assert reasons(failed) == [MISSING, ("score", "RuntimeError: CUDA out of memory")]
     log.write_text("error: of another person, \x1b[2J which would clear the terminal\n")
-    assert reasons(small())[1][1] == "error: of another person, U+001B[2J which would clear the terminal"
+    assert reasons(failed)[1][1] == "error: of another person, U+001B[2J which would clear the terminal"
 
 
 def test_a_retraining_that_fails_is_told_though_the_old_adapter_is_there(small, done):
@@ -195,14 +163,6 @@ def test_a_retraining_that_fails_is_told_though_the_old_adapter_is_there(small, 
     assert reasons(planned) == [STALE, changed]
 
 
-def test_the_papers_matrix_is_known(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    paper = jobs.Jobs(fake_chain.write(jobs_of({})).experiment, [])
-    start = time.process_time()
-    assert {one.state for one in Audit(paper).cells()} == {DONE}
-    assert time.process_time() - start < 5
-
-
 def test_a_purged_file_is_missing_only_where_a_new_cell_needs_it(small, done):
     """Weights on a scratch disk, rows that are scored: finished cells stay finished."""
     (SET.parent / "adapter/adapter_model.safetensors").unlink()
@@ -211,3 +171,67 @@ def test_a_purged_file_is_missing_only_where_a_new_cell_needs_it(small, done):
     wider = every(matrix={**SMALL["matrix"], "methods": ["oracle", "ratio", "ev", "ev_fit", "ev_sum"]})
     assert reasons(wider, Cell(RUN, "grammar", "ev_sum", "med", 32)) == [MISSING, ("train", "interrupted or forced")]
     assert reasons(wider) == [DONE]
+
+
+# --- The command.
+
+
+@pytest.fixture
+def command(small, done, monkeypatch, capsys):
+    """Run `entropy-valley audit` on these results, by a config with something laid over it: status and output."""
+
+    def run(*arguments, **over):
+        monkeypatch.setattr(audit.configs, "experiment", lambda *_: None)
+        monkeypatch.setattr(audit, "listed", lambda *_: small(**over))
+        monkeypatch.setattr(sys, "argv", ["entropy-valley", "audit", *arguments])
+        try:
+            cli.main()
+        except SystemExit as ended:
+            return ended.code, capsys.readouterr().out
+        return 0, capsys.readouterr().out
+
+    return run
+
+
+def test_what_is_done_is_a_screenful_by_run(command):
+    _, text = command()
+    lines = [line.split() for line in text.splitlines()]
+    assert ["llada-tiny", "en-zh", "1", "2", "8", "8", "–"] in lines
+    assert text.endswith("20 cells: 20 done, 0 missing\n")
+    assert len(lines) < 30 and max(map(len, text.splitlines())) <= 120
+
+
+def test_a_changed_param_is_said_with_the_cells_that_it_changes(command):
+    """Their set is repeated, but of the other cells nothing changes."""
+    _, text = command(length_methods={"ev": {"ratios": {"en-zh": [0.6, 0.8]}}})
+    assert "stale: translate: methods.ev.ratios: [0.55,0.62,0.71,0.8,1.0] → [0.6,0.8] (2 cells)\n" in text
+    assert "\n    llada-tiny · en-zh · seed 1 2 · grammar · ev · med · T 32\n" in text
+    assert text.endswith("20 cells: 18 done, 2 stale, 0 missing\n")
+
+
+def test_a_failure_names_its_log(command):
+    LOST.unlink()
+    log = Path("results/demo/logs/score/en-zh.llada-tiny.seed2.matrix.log")
+    log.write_text("error: results/demo/store: no space.\n")
+    _, text = command()
+    assert "missing: score: error: results/demo/store: no space. (4 cells)\n" in text
+    assert f"\n    log: {log}\n" in text and text.endswith("20 cells: 16 done, 4 missing\n")
+
+
+def test_the_files_have_each_cell_and_say_why(command):
+    LOST.write_text("")
+    status, text = command("--cells", "--check")
+    assert status == 1 and text.count("scores.jsonl was edited") == 5
+    header, *rows = [line.split("\t") for line in Path("results/demo/audit/matrix.tsv").read_text().splitlines()]
+    coordinates = ["backbone", "direction", "seed", "testset", "method", "order", "steps", "pool"]
+    assert header == [*coordinates, "state", "rule", "why", "log"] and len(rows) == 20
+    assert rows[0] == ["llada-tiny", "en-zh", "1", "grammar", "oracle", "med", "32", "", "done", "", "", ""]
+    first, *_ = [row for row in rows if row[8] != "done"]
+    assert first[2] == "2" and first[8:10] == ["stale", "score"] and first[10].startswith(f"{LOST}: scores.jsonl was ")
+    assert "scores.jsonl was edited" in Path("results/demo/audit/matrix.html").read_text()
+
+
+def test_it_is_printed_where_its_page_cannot_be_written(command):
+    Path("results/demo/audit").write_text("a file in the place of the folder")
+    status, text = command()
+    assert status == 0 and "The page of this audit is not written" in text and "results/demo/audit" in text

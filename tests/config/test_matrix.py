@@ -54,15 +54,6 @@ def test_valleys_of_the_matrix_of_others_and_of_none(load):
     assert [cell.run.backbone for cell in shown] == ["dream-7b"] * 9 + ["llada-8b-prefix"] * 9
 
 
-# --- Pools of training pairs.
-
-
-def test_the_papers_de_fr_has_two_nested_pools():
-    cells = matrix.study_cells(PAPER, "defr_transfer")
-    assert {(cell.run.direction, cell.run.pool) for cell in cells} == {("de-fr", "50k"), ("de-fr", "200k")}
-    assert "de-fr" not in {cell.run.direction for cell in matrix.cells(PAPER)}
-
-
 # --- Studies.
 
 
@@ -93,14 +84,6 @@ def test_methods_and_test_sets_by_direction(load):
     study = {"methods": {"en-zh": ["ratio"], "en-de": ["ev"]}, "testset": {"en-de": "wmt22-500"}}
     cells = [(cell.run.direction, cell.method, cell.testset) for cell in study_cells(load, **study)]
     assert cells == [("en-zh", "ratio", "wmt22"), ("en-de", "ev", "wmt22-500")]
-
-
-def test_only_a_listed_study_is_made(load):
-    unlisted = load({"tables": {"studies": []}, "studies": {"mine": {"methods": ["nobody"]}}})
-    assert matrix.study_cells(unlisted, "mine") == []
-    listed = load({"tables": {"studies": ["mine"]}, "studies": {"mine": {"methods": ["cal"], "directions": ["en-de"]}}})
-    assert set(matrix.all_cells(unlisted)) < set(matrix.all_cells(listed))
-    assert matrix.methods(listed)["cal"] == ["en-de"]
 
 
 def test_only_a_study_that_says_so_goes_beyond_the_matrix(load):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from hashlib import sha256
 from itertools import islice
 
@@ -9,18 +8,12 @@ import pytest
 from entropy_valley.data import build
 from entropy_valley.experiment.demo import grammar
 from entropy_valley.experiment.demo.grammar import SOURCES, Synthetic, anchors
-from entropy_valley.experiment.demo.languages import (
-    Action,
-    NounPhrase,
-    Question,
-    Statement,
-    express,
-)
+from entropy_valley.experiment.demo.languages import Action, NounPhrase, Question, Statement, express
 
 NOUN = {noun.en: noun for noun in grammar.NOUNS}
 VERB = {f"{verb.en[0]} {verb.en[-1]}".strip(): verb for verb in grammar.VERBS + grammar.DITRANSITIVE}
 ADJECTIVE = {adjective.en: adjective for adjective in grammar.ADJECTIVES}
-SPEAKER, HE, _, WE, YOU = grammar.SUBJECTS
+WE = grammar.SUBJECTS[3]
 ANNA = grammar.PEOPLE[0]
 
 
@@ -39,19 +32,6 @@ def test_the_sentences_stay_the_same(sentences):
     assert list(islice(grammar.stream(8), 50)) != sentences[:50]
 
 
-def test_every_sentence(sentences):
-    for texts in zip(*sentences, strict=True):
-        assert len(set(texts)) == len(sentences)
-    lengths = [len(sentence.en.split()) for sentence in sentences]
-    assert min(lengths) == 3 and max(lengths) == grammar.LONGEST
-    assert 6.5 < sum(lengths) / len(lengths) < 8
-    placeholder = re.compile(r"#[A-Z_]+#|\d+%?")
-    unelided = re.compile(r"\b(le|la|je|ne|que|de|me|ma|ce|si il) [aeiouéè]|à le ", re.IGNORECASE)
-    for sentence in sentences:
-        assert len({tuple(sorted(placeholder.findall(text))) for text in sentence}) == 1
-        assert not unelided.search(sentence.fr)
-
-
 def pairs(direction, split, size):
     return list(islice(Synthetic(name="embedded", seed=3).pairs(direction, split, seed=1), size))
 
@@ -68,8 +48,6 @@ def test_splits_are_apart_and_the_same_in_every_direction():
     ("language", "statement", "question"),
     [
         ("en", ["Anna", "calls", "Maria", "every day"], ["When", "call", "29", "guests"]),
-        ("de", ["Anna", "ruft", "jeden Tag", "Maria"], ["Wann", "29", "Gäste", "anrufen"]),
-        ("zh", ["安娜", "每天", "玛丽亚", "电话"], ["什么时候", "29", "客人", "电话"]),
         ("fr", ["Anna", "appelle", "Maria", "tous les jours"], ["Quand", "appeler", "29", "invités"]),
     ],
 )

@@ -62,9 +62,7 @@ def test_one_that_diverges_ends_with_its_step(pretrain, tmp_path, monkeypatch):
         pretrain("dream", tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "apart"), [("precision", "bfloat16", 1e-2), ("dropout", 0, 0.1), ("optimizer", None, 0.5)]
-)
+@pytest.mark.parametrize(("key", "value", "apart"), [("precision", "bfloat16", 1e-2), ("optimizer", None, 0.5)])
 def test_another_setting_gives_other_losses_that_are_near(corpora, tmp_path, key, value, apart):
     other = SPEC | {"pretraining": SPEC["pretraining"] | {key: value}}
     losses, changed = (
@@ -72,17 +70,6 @@ def test_another_setting_gives_other_losses_that_are_near(corpora, tmp_path, key
         for spec in (SPEC, other)
     )
     assert losses[1:] != changed[1:] and changed == pytest.approx(losses, rel=apart)
-
-
-def test_a_finished_checkpoint_is_not_trained_again_unless_its_data_change(pretrain, corpora, tmp_path, monkeypatch):
-    pretrain("dream", tmp_path / "once")
-    with monkeypatch.context() as patch:
-        patch.setattr(pretraining, "new_model", lambda *_, **__: pytest.fail("it was trained again"))
-        pretrain("dream", tmp_path / "once")
-    files.write_jsonl(corpora["en-de"], ROWS[1:])
-    before = files.read_json(tmp_path / "once/out/checkpoint.json")
-    pretrain("dream", tmp_path / "once")
-    assert files.read_json(tmp_path / "once/out/checkpoint.json") != before
 
 
 @pytest.mark.parametrize(("family", "views"), [("dream", {"all_mask", "random_t"}), ("llama3", {"next_token"})])

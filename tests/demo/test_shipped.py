@@ -11,9 +11,8 @@ import re
 from pathlib import Path
 
 import pytest
-import torch
 
-from entropy_valley import Translator, choose_length, files, tiny
+from entropy_valley import Translator, files, tiny
 from entropy_valley.data import build
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import tables
@@ -21,7 +20,6 @@ from entropy_valley.experiment.config import base_files, load_files, methods, pa
 from entropy_valley.experiment.demo import grammar, pretraining
 from entropy_valley.experiment.demo.grammar import SOURCES
 from entropy_valley.model import checkpoint
-from entropy_valley.model.load import stock_model
 from entropy_valley.shipped import GRAMMAR, HUMAN, newcomer_sentences
 
 CONFIGS = {GRAMMAR: "config/findings.yaml", HUMAN: HUMAN.config}
@@ -104,29 +102,6 @@ def test_it_translates_at_once(direction):
     source, expected = SENTENCES[direction]
     (translation,) = Translator.load(**GRAMMAR.arguments(direction)).translate([source])
     assert translation.text == expected
-
-
-@pytest.mark.parametrize("direction", SENTENCES)
-def test_the_stock_class_alone_gets_the_same_canvases(direction):
-    """Of the demo's test sentences. There are no ties: the two lowest entropies of a sentence are 6e-4 nats apart or
-    more, the two computations less than 1e-4."""
-    demo = load_files([*base_files(), "config/demo.yaml"], tables.problems)
-    spec = json.loads(params.testset(demo, direction, "grammar"))
-    sources = [row["source"] for row in build.testset(spec | {"limit": TESTED}, SOURCES)]
-    ratios = methods.method_settings(demo, "ev", direction)["ratios"]
-    translator = Translator.load(**GRAMMAR.arguments(direction) | {"ratios": ratios})
-    prompt, backbone = translator.prompt, translator.backbone
-    llama = stock_model(backbone.family, backbone.model)  # of transformers, with the adapter merged
-
-    def logits_of(ids):
-        return llama(input_ids=ids, attention_mask=torch.zeros(1, 1, ids.shape[1], ids.shape[1]))
-
-    given = {"mask_id": backbone.mask_id, "eos_id": backbone.eos_id}
-    for source, ours in zip(sources, translator.translate(sources), strict=True):
-        count = len(prompt.tokens(source))
-        alone = choose_length(logits_of, prompt.encode(source), translator.method, source_tokens=count, **given)
-        assert alone.canvas == ours.canvas, source
-        assert alone.entropies == pytest.approx(ours.entropies, abs=1e-4)
 
 
 def test_a_direction_that_it_does_not_know():

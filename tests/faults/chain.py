@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from children import Job
 from faults import Counted
 from stages import given, stages
 
+TRIALS = int(os.environ.get("ENTROPY_VALLEY_FAULT_TRIALS", "60"))
 # What is not a result: logs, what a run took, finished work by key, checkpoints of a training.
 NO_RESULTS = ("logs", "benchmarks", "store", "work", "given")
 

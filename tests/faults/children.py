@@ -60,11 +60,6 @@ class Running:
     def wait(self, seconds: float) -> None:
         self._process.join(seconds)
 
-    def wait_for(self, there: Callable[[], bool]) -> None:
-        """Until this is true, or the job has ended."""
-        while not there() and self._process.is_alive():
-            self._process.join(0.002)
-
     def kill_after(self, seconds: float) -> None:
         """SIGKILL, unless the job has ended by then."""
         self.wait(seconds)

@@ -7,7 +7,6 @@ import os
 import resource
 import signal
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,15 +91,3 @@ def give_up_privileges() -> None:
     for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
         libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
     libc.capset(header, nothing)
-
-
-@dataclass(frozen=True)
-class ClockMoved:
-    """The clock shows so many seconds more; before zero, less."""
-
-    seconds: float
-
-    def arm(self) -> None:
-        now, now_ns = time.time, time.time_ns
-        time.time = lambda: now() + self.seconds
-        time.time_ns = lambda: now_ns() + int(self.seconds * 1e9)

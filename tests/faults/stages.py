@@ -36,10 +36,7 @@ class Stage:
         return {"rule": self.script, "spec": spec, **places, "config": self.config}
 
 
-GRAMMAR = {"revision": 1, "direction": "en-de", "seed": 1, "source": {"name": "embedded"}}
-FILES = {"revision": 1, "seed": 1, "train": 6, "dev": 2, "direction": "en-zh"}
-FILES["source"] = {"name": "files", "source": "given/own.en", "target": "given/own.zh"}
-READING = {"folder": None, "rows": None}
+GRAMMAR = {"revision": 1, "direction": "en-de", "seed": 1, "source": {"name": "embedded"}, "train": 20, "dev": 5}
 SHAPE = {"vocabulary": 300, "width": 16, "layers": 1, "heads": 2, "kv_heads": 1, "ffn": 24, "context": 96}
 RATES = {"learning_rate": 0.01, "warmup": 0.05, "weight_decay": 0.01, "all_mask_share": 0.3}
 PRETRAINED = {"family": "dream", "seed": 1, "bos": False, "prompts": {"en-zh": "Say: {src}\n"}}
@@ -55,21 +52,10 @@ COMET = {"seed": 1, "steps": 1, "width": 16, "heads": 2, "vocabulary": 300, "pai
 
 def stages() -> dict[str, Stage]:
     """All stages, in the order of the chain."""
-    return _corpora() | _models() | _results()
-
-
-def _corpus(name: str) -> dict[str, str]:
-    return {"train": f"{name}/train.jsonl", "dev": f"{name}/dev.jsonl", "report": f"{name}/corpus.json"}
-
-
-def _corpora() -> dict[str, Stage]:
-    read, other = {"own": [], "dataset": []}, {"seed": 2}
-    drawn = GRAMMAR | {"train": 20, "dev": 5}
-    return {
-        "corpus": Stage("corpus", drawn, _corpus("en-de"), read, READING, other=other),
-        "corpora": Stage("corpus", FILES, _corpus("own/en-zh"), read, READING, other=other),
-        "testset": Stage("testset", GRAMMAR | {"limit": 6}, "en-de/test.jsonl", read, READING, other={"limit": 5}),
-    }
+    written = {"train": "en-de/train.jsonl", "dev": "en-de/dev.jsonl", "report": "en-de/corpus.json"}
+    read, execution = {"own": [], "dataset": []}, {"folder": None, "rows": None}
+    corpus = Stage("corpus", GRAMMAR, written, read, execution, other={"seed": 2})
+    return {"corpus": corpus} | _models() | _results()
 
 
 def _models() -> dict[str, Stage]:
@@ -139,14 +125,6 @@ def _results() -> dict[str, Stage]:
             {"revision": 2},
         ),
         "table": _report("tables/main"),
-        "figure": _report("figures/crossbb"),
-        "ratings": Stage(
-            "human_ratings",
-            {"annotators": ["A"]},
-            "ratings/ratings.jsonl",
-            {"pack": "given/pack.json", "mapping": "given/mapping.json", "forms": ["given/en-zh.A.csv"]},
-            {"folder": "given"},
-        ),
     }
 
 
@@ -164,26 +142,19 @@ def _report(name: str) -> Stage:
 
 def given() -> None:
     """Write what the chain starts from, into the working folder."""
-    import fake_ratings
     from tiny_checkpoints import SOURCES, write
     from tiny_training import ROWS
 
-    from entropy_valley.experiment.demo import annotators, toy_comet
+    from entropy_valley.experiment.demo import toy_comet
     from entropy_valley.experiment.demo.settings import Estimator
-    from entropy_valley.experiment.human_evaluation import forms, pack
 
     texts = zip(SOURCES[::7], SOURCES[::-7], strict=False)
     rows = [{"id": f"s{n}", "source": source, "target": target} for n, (source, target) in enumerate(texts)]
     files.write_jsonl(TEST, rows)
     for path in (TRAIN, "given/dev.jsonl"):
         files.write_jsonl(path, ROWS)
-    for language in ("en", "zh"):
-        files.write_text(f"given/own.{language}", "".join(f"{language} {number}\n" for number in range(20)))
     write(Path(BACKBONE), "llada", eos=4)
     config = Estimator(seed=1, steps=1, width=16, heads=2, vocabulary=300)
     comet = Path("given/comet")
     toy_comet.write_checkpoint(toy_comet.new_model(comet, toy_comet.train_tokenizer(SOURCES, config), config), comet)
     shutil.copytree(finished.RESULTS, "results")
-    fake_ratings.write_pack(Path("given/pack.json"), Path("given/mapping.json"))
-    made = pack.Pack.read(Path("given/pack.json"))
-    forms.write_csv(Path("given/en-zh.A.csv"), made, annotators.ratings(made, "A", seed=1))

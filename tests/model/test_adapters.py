@@ -240,14 +240,10 @@ class TestForeignAdapters:
         folder, (_, ours, _) = tiny[family.name][1], both
         digest = checkpoint.checkpoint_digest(folder)
         files.write_json(ours / "adapter.json", {"backbone_digest": digest, "adapter_digest": "a1"})
-        assert adapter_digest(ours, family, digest) == "a1"
-        for look in (
-            lambda: adapter_digest(ours, family, "b2"),
-            lambda: load_backbone(folder, family.name, adapter=ours),
-        ):
-            files.write_json(ours / "adapter.json", {"backbone_digest": "b1"})
-            with pytest.raises(InputError, match="trained on backbone b1"):
-                look()
+        assert adapter_digest(ours, family) == "a1"
+        files.write_json(ours / "adapter.json", {"backbone_digest": "b1"})
+        with pytest.raises(InputError, match="trained on backbone b1"):
+            load_backbone(folder, family.name, adapter=ours)
 
 
 @torch.inference_mode()

@@ -27,3 +27,11 @@ def cut_off(tab, *widths):
         if tab.evaluate("document.documentElement.scrollWidth") > width:
             found.append(width)
     return found
+
+
+def unnamed(tab):
+    """How many controls a screen reader has no name for."""
+    return tab.evaluate(
+        "[...document.querySelectorAll('button, input, select, textarea')].filter("
+        "one => !(one.labels?.length || one.textContent || one.getAttribute('aria-label'))).length"
+    )

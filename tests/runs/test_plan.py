@@ -164,31 +164,30 @@ def test_finished_jobs_are_known_by_names_that_have_dots():
     assert next(iter(jobs)).cells[0].method == "ev"
 
 
-def test_a_job_holds_the_gpus_of_its_rule():
-    plans = [planned(paper(training={"processes": count}, **NO_STUDIES)) for count in (1, 4)]
-    held = plans[1].gpus
-    assert held["train"] == 4 and held["translate"] == held["score"] == 1 and not {"corpus", "table"} & held.keys()
-    one, four = ({job.name: took for job, took in each.seconds.items()} for each in plans)
-    assert all(4 * four[name] > one[name] > 3.8 * four[name] for name in one if name.startswith("train/"))
-    assert all(one[name] == four[name] for name in one if not name.startswith("train/"))
+def test_fewer_gpus_of_a_training_and_more_shards_are_the_same_work():
+    """A job holds the GPUs of its rule."""
+    eight, four = planned(paper()), planned(paper(training={"processes": 4}, decoding={"shards": 4}))
+    assert four.gpus["train"] == 4 and four.gpus["shard"] == four.gpus["score"] == 1
+    assert not {"corpus", "table"} & four.gpus.keys()
+    before, after = ({job.name: took for job, took in each.seconds.items()} for each in (eight, four))
+    assert all(2 * before[name] > after[name] > 1.9 * before[name] for name in before if name.startswith("train/"))
+    assert four.gpu_hours(four.left) == pytest.approx(eight.gpu_hours(eight.left), rel=0.05)
+    rules = [job.rule for job in four.left]
+    assert rules.count("shard") == 4 * rules.count("merge") > 0
+    assert not any(four.held(job) for job in four.left if job.rule == "merge")
 
 
-def test_the_number_of_shards_follows_from_the_config_alone(tmp_path):
-    """Also where other jobs were much slower, and a checkpoint or a corpus exists by now."""
+def test_the_number_of_shards_follows_from_the_config_alone():
+    """Also where a checkpoint and a corpus exist by now."""
 
     def counts():
-        config = paper().experiment.model_copy()
+        config = paper().experiment.model_copy()  # of which nothing is cached
         return {(one.run, one.name): shards(config, one) for one in sets_of(config).all}
 
     before = counts()
     assert max(before.values()) > 1 == min(before.values())
-    Path("results/benchmarks/shard").mkdir(parents=True)
-    whole = next(job for job in paper().all if job.rule == "shard")
-    Path(f"results/benchmarks/{whole.name}.tsv").write_text("s\th:m:s\n90000.0\t1 day\n")
-    Path("models/llada-8b").mkdir(parents=True)
-    Path("models/llada-8b/config.json").write_text(json.dumps({"model_type": "llada", "d_model": 64}))
-    Path("results/corpus/en-zh/test").mkdir(parents=True)
-    Path("results/corpus/en-zh/test/wmt22.jsonl").write_text('{"source": "a", "target": "b"}\n')
+    files.write_json(Path("models/llada-8b/config.json"), {"model_type": "llada", "d_model": 64})
+    files.write_jsonl(Path("results/corpus/en-zh/test/wmt22.jsonl"), [{"source": "a", "target": "b"}])
     assert counts() == before
 
 
@@ -260,9 +259,21 @@ def test_a_jobs_name_is_that_of_its_benchmark_and_its_log():
             assert not path or path in (f"{told}.tsv", f"{told}.log")
 
 
-def test_the_cause_of_a_process_that_was_killed_is_its_signal():
-    """As torchrun reports it: a line of its frame is no cause."""
-    frame, cause = "=" * 54, "  traceback : Signal 9 (SIGKILL) received by PID 3745"
-    lines = ["Traceback (most recent call last):", "ChildFailedError:", frame, cause, frame, ""]
-    files.write_text("train.log", "\n".join(lines))
-    assert cause_of(Path("train.log")) == cause.strip()
+LUCK, WRAPPER = "RuntimeError: no luck", "srun: error: node7: task 0: Exited with exit code 1"
+FRAME = '  File "/x/model.py", line 8, in forward\n    return self.forward(states)\n'
+OOM = "slurmstepd: error: Detected 1 oom_kill event in StepId=14.0. Some of the step tasks have been OOM Killed."
+SIGNAL = "traceback : Signal 9 (SIGKILL) received by PID 3745"  # as torchrun reports it, in a frame
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (["Traceback (most recent call last):", FRAME * 1000 + LUCK, WRAPPER], LUCK),
+        (["step 1", OOM, WRAPPER], OOM),
+        (["Traceback (most recent call last):", "ChildFailedError:", "=" * 54, f"  {SIGNAL}", "=" * 54], SIGNAL),
+    ],
+    ids=["an exception", "out of memory", "a signal"],
+)
+def test_the_cause_is_no_frame_and_no_word_of_a_wrapper(lines, cause):
+    files.write_text(Path("train.log"), "\n".join([*lines, ""]))
+    assert cause_of(Path("train.log")) == cause

@@ -16,10 +16,6 @@ from entropy_valley.experiment.stats.paper_numbers import find
 from entropy_valley.experiment.stats.significance import Analysis
 from entropy_valley.experiment.tables.coverage import (
     EXTRACTORS,
-    OVERSHOOT,
-    SHORT,
-    UNDER,
-    WITHIN,
     capitalised_words,
     cause,
     coverage_numbers,
@@ -69,8 +65,9 @@ class TestItems:
 
 
 def test_the_first_cause_that_fits():
-    assert cause(3, 1, [4, 5]) == SHORT
-    assert [cause(4, canvas, [4, 6]) for canvas in (3, 4, 5, 6, 7)] == [OVERSHOOT, WITHIN, WITHIN, WITHIN, UNDER]
+    assert cause(3, 1, [4, 5]) == "very_short"
+    causes = [cause(4, canvas, [4, 6]) for canvas in (3, 4, 5, 6, 7)]
+    assert causes == ["overshoot", "within_grid", "within_grid", "within_grid", "under_compression"]
 
 
 def four_sentences(**scores):
@@ -103,7 +100,7 @@ def test_r_counts_the_eos_if_the_config_says_so(eos, above):
 def test_a_tie_is_no_loss_and_causes_add_up_to_all():
     numbers = losses(names(), four_sentences(ev=[0.5, 0.5, 0.5, 0.5], ratio=[0.5, 0.6, 0.4, 0.7]))
     of_run = numbers[numbers["statistic"] == "run"].set_index("cause")["losses"]
-    assert of_run.to_dict() == {SHORT: 0, OVERSHOOT: 0, UNDER: 1, WITHIN: 1, "all": 2}
+    assert of_run.to_dict() == {"very_short": 0, "overshoot": 0, "under_compression": 1, "within_grid": 1, "all": 2}
 
 
 def test_without_a_loss_there_is_no_share():

@@ -27,7 +27,8 @@ def adapted(load):
 
 
 def save(backbone, checkpoints, folder):
-    adapter.save(backbone, checkpoints / "llada", folder, {"seed": 1}, [[5.5, 5.0, 1e-3, 0.25]], SETTINGS)
+    facts = {"seed": 1, "backbone_digest": backbone.digest, "family": "llada"}
+    adapter.save(backbone, checkpoints / "llada", folder, facts, [[5.5, 5.0, 1e-3, 0.25]], SETTINGS)
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))

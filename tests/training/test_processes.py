@@ -25,8 +25,7 @@ def calls(monkeypatch):
 
 
 @pytest.mark.parametrize(("count", "number"), [(1, 0), (2, 1)])
-def test_the_group_is_formed_on_the_gpu_of_the_process(calls, monkeypatch, count, number):
-    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: count)
+def test_the_group_is_formed_on_the_gpu_of_the_process(calls, count, number):
     processes.join("cuda", count)
     gpu = torch.device("cuda", number)
     assert calls == [("set_device", gpu), ("nccl", gpu)]

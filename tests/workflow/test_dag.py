@@ -123,18 +123,6 @@ def test_how_and_where_jobs_run_repeats_nothing(finished):
     assert not computed(planned) and {"table main", "figure hero"} <= planned.keys()
 
 
-def test_an_edit_of_a_script_repeats_nothing_in_any_profile(finished):
-    """Code is carried by the revisions, which are params."""
-    script = finished.folder / "workflow/scripts/translate.py"
-    text = script.read_text()
-    try:
-        script.write_text(f"{text}# a word\n")
-        for profile in ([], ["--workflow-profile", "demo"], ["--profile", "slurm"]):
-            assert not finished.planned(*profile), profile
-    finally:
-        script.write_text(text)
-
-
 KIWI = {"metric": "comet", "label": "Kiwi", "checkpoint": "Unbabel/wmt22-cometkiwi-da", "reference_free": True}
 INSTRUCT = {"backbones": ["flat", "bare"], "direction": "en-zh", "seed": 1, "testset": "grammar"}
 FLAT = {"variant_of": "dream-7b", "label": "flat", "shifted": False}
@@ -142,19 +130,10 @@ BARE = {"variant_of": "dream-7b", "label": "bare", "zero_shot": True}
 PROMPT_TOKENS = {f"tokens {direction}.llada-tiny.grammar" for direction in ("en-zh", "en-de")}
 SEED3 = {f"{direction}.llada-tiny.3" for direction in ("en-zh", "en-de")}
 CHANGES = {
-    "ratios of one direction": (
-        {"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8, 1.0]}}}},
-        sets(of("en-zh")),
-    ),
     "a metric more": (
         {"scoring": {"metrics": {"kiwi": KIWI}}},
         {name for name in SETS if name.startswith("score")} | {"fetch_comet Unbabel--wmt22-cometkiwi-da"},
     ),
-    "all-mask canvases of finished runs": (
-        {"valley": {"backbones": ["llada-tiny"]}},
-        {f"diagnose {run}" for run in of(".llada-tiny.1")},
-    ),
-    "the learning rate": ({"training": {"learning_rate": 5.0e-4}}, trained(RUNS | AR_RUNS)),
     "a seed more": ({"matrix": {"seeds": [1, 2, 3]}}, trained(SEED3)),
     "a prompt, with backbones pre-trained on it": (
         {"directions": {"en-de": {"prompt": "{src} = "}}},
@@ -167,14 +146,6 @@ CHANGES = {
         {"backbones": {"llada-tiny": {"pretraining": {"seed": None}}}},
         {"pretrain llada-tiny.2"} | trained(of(".llada-tiny.2")),
     ),
-    "a budget and an order more": (  # a repeated set takes what is finished from the store
-        {"matrix": {"steps": [32, 16], "orders": ["med", "random"]}},
-        sets(RUNS),
-    ),
-    "no autoregressive backbone": (
-        {"autoregressive": {"backbones": []}},
-        PAIRS,
-    ),
     "variants of one checkpoint": (  # zero-shot trains nothing; neither reads the checkpoint anew
         {"backbones": {"flat": FLAT, "bare": BARE}, "instruct": INSTRUCT},
         {"train en-zh.flat.1"} | sets({"en-zh.flat.1", "en-zh.bare.1"}, "instruct"),
@@ -186,15 +157,6 @@ CHANGES = {
 def test_a_change_repeats_what_it_touches(finished, change):
     over, expected = CHANGES[change]
     assert computed(finished.planned(over=over)) == expected
-
-
-def test_a_reading_of_decoding_shares_the_adapter(finished):
-    """A variant that changes nothing of training decodes anew, with the adapter that is there."""
-    floors = {"variant_of": "llada-tiny", "label": "floors", "adapter_of": "llada-tiny"}
-    floors["decoding"] = {"schedule": "floors"}
-    grid = {**MIXED["matrix"], "backbones": ["llada-tiny", "floors"], "seeds_of": {"floors": [1]}}
-    planned = finished.planned(over={"backbones": {"floors": floors}, "matrix": grid}).keys()
-    assert computed(planned) - PAIRS == sets({"en-zh.floors.1", "en-de.floors.1"})
 
 
 def test_an_edited_corpus_file_of_the_users_own_repeats_what_is_made_from_it(tmp_path):
@@ -213,46 +175,27 @@ def test_an_edited_corpus_file_of_the_users_own_repeats_what_is_made_from_it(tmp
 # --- studies: sets of their own cells, timings where a column asks for them
 
 
-def study(**keys):
-    """A study that is listed, of two methods that are at home in the matrix."""
-    return {"tables": {"studies": ["mine"]}, "studies": {"mine": {"directions": ["en-zh"], "methods": ["ev"]} | keys}}
-
-
-MINE = sets([RUN], "mine")
-STUDIES = {
-    "what is at home in the matrix, with a figure": (study(methods=["ratio", "ev"], figure=True), set()),
-    "cells that no other set has": (
-        study(methods=["ev", "lr_style"], others=[{"method": "ev", "steps": 16}, {"method": "ratio"}]),
-        MINE,
-    ),
-    "a pool of the corpus": (
-        study(pools=["2k"]) | {"directions": {"en-zh": {"pools": {"2k": 2000}}}},
-        sets([f"{RUN}-2k"], "mine") | {f"train {RUN}-2k"},
-    ),
-    "a column of seconds": (
-        study(columns=["comet", "latency"], methods=["ratio", "ev"]),
-        {f"latency {RUN}.grammar.{method}.med.32" for method in ("ratio", "ev")},
-    ),
-    "the development pairs": (
-        study(testset="dev"),
-        MINE | {"dev_as_testset en-zh", "overlap en-zh.dev"},
-    ),
-    "orders": (  # the challenge subset is a test set; its sentences are read with and without their sources
-        {"tables": {"studies": ["order_sweep_summary", "negative_order"]}},
-        {f"{rule} en-zh.grammar-challenge" for rule in ("testset", "overlap")}
-        | {f"diagnose {RUN}"}
-        | {job for name in ("order_sweep_summary", "negative_order") for job in sets([RUN], name)},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_a_study_adds_what_is_its_own(finished, name):
-    over, expected = STUDIES[name]
-    planned = finished.planned(over=over)
-    assert computed(planned) == expected
-    assert {f"table {name}" for name in over["tables"]["studies"]} <= planned.keys()
-    assert ("figure mine" in planned) == ("figure" in name)
+def test_studies_add_what_is_their_own(finished):
+    """Their cells that are at home in the matrix are there. The challenge subset of the orders is a test set; its
+    sentences are read with and without their sources."""
+    both, ev = ({"directions": ["en-zh"], "methods": methods} for methods in (["ratio", "ev"], ["ev"]))
+    studies = {
+        "with_figure": both | {"figure": True},
+        "with_seconds": both | {"columns": ["comet", "latency"]},
+        "of_pool": ev | {"pools": ["2k"]},
+        "on_dev": ev | {"testset": "dev"},
+    }
+    listed = [*studies, "order_sweep_summary", "negative_order"]
+    pools = {"en-zh": {"pools": {"2k": 2000}}}
+    planned = finished.planned(over={"studies": studies, "tables": {"studies": listed}, "directions": pools})
+    own = {f"latency {RUN}.grammar.{method}.med.32" for method in ("ratio", "ev")}
+    own |= sets([f"{RUN}-2k"], "of_pool") | {f"train {RUN}-2k"}
+    own |= sets([RUN], "on_dev") | {"dev_as_testset en-zh", "overlap en-zh.dev"}
+    own |= sets([RUN], "order_sweep_summary") | sets([RUN], "negative_order")
+    own |= {f"{rule} en-zh.grammar-challenge" for rule in ("testset", "overlap")} | {f"diagnose {RUN}"}
+    assert computed(planned) == own
+    assert {f"table {name}" for name in listed} <= planned.keys()
+    assert [job for job in planned if job.startswith("figure ") and job[7:] in studies] == ["figure with_figure"]
 
 
 def test_nothing_runs_beside_a_timed_job(finished):
@@ -262,8 +205,14 @@ def test_nothing_runs_beside_a_timed_job(finished):
 
 
 def test_checks_and_controls_come_with_the_methods_whose_canvases_they_deal(finished):
-    checks = study(layout="checks", directions=["en-zh", "en-de"], methods=["ev", "ev_reassigned_1"], seeds=[1, 2])
-    planned = by_rule(finished.planned("results/demo/tables/mine.md", over=checks))
+    checks = {
+        "layout": "checks",
+        "directions": ["en-zh", "en-de"],
+        "methods": ["ev", "ev_reassigned_1"],
+        "seeds": [1, 2],
+    }
+    over = {"tables": {"studies": ["mine"]}, "studies": {"mine": checks}}
+    planned = by_rule(finished.planned("results/demo/tables/mine.md", over=over))
     assert planned == {"translate": 4, "score": 4, "diagnose": 4, "table": 1}  # directions, seeds
     name = "grammar.ev_reassigned_1-med-T32"
     over = {"matrix": {"methods": [*METHODS, "ev_reassigned_1"]}}

@@ -1,62 +1,23 @@
-"""What takes long or needs the package index, for `make nightly`: ten times the matrix, two Snakemakes, two installs of
-the library, a storage."""
+"""What needs the package index, for `make nightly`: two Snakemakes, two installs of the library, a storage."""
 
 from __future__ import annotations
 
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
+import tomllib
+import zipfile
+from pathlib import Path
 
 import pytest
-import wheels
-from job_lists import jobs_of
 from workspace import ROOT, Workspace
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif("ENTROPY_VALLEY_NIGHTLY" not in os.environ, reason="ENTROPY_VALLEY_NIGHTLY is not set"),
 ]
-
-# --- ten times the paper's matrix
-
-TEN_TIMES = {
-    "check": False,  # it is run where there is no GPU
-    "matrix": {"seeds": list(range(1, 33)), "steps": [32, 64], "orders": ["med", "random"]},
-}
-SECONDS = 20  # of one core, for a dry run
-
-
-def planned(workspace, over=None):
-    """How many sets of cells a dry run plans, and how many cells."""
-    text = workspace.start("-n", over=over).communicate()[0]
-    count, cells = re.search(r"^translate +(\d+) +([\d,]+) ", text, re.MULTILINE).groups()
-    return int(count), int(cells.replace(",", ""))
-
-
-def used():
-    """The processor seconds of all processes that have ended."""
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime
-
-
-def test_ten_times_the_papers_matrix_is_planned_in_twenty_seconds(paper):
-    _, least = planned(paper)
-    before = used()
-    count, cells = planned(paper, TEN_TIMES)
-    assert used() - before < SECONDS
-    assert cells >= 10 * least and count > 400
-
-
-def test_ten_times_the_papers_matrix_runs_through(paper):
-    """Most of an hour on two cores, with jobs that only make files."""
-    paper.run("--cores", "4", "--quiet", "all", over=TEN_TIMES)
-    outputs = jobs_of(TEN_TIMES).by_output
-    assert not [path for path in outputs if not (paper.folder / path).is_file()]
-    assert "Nothing to be done" in paper.run("-n", over=TEN_TIMES)
-
 
 # --- the oldest Snakemake that the workflow takes, and the newest one
 
@@ -89,6 +50,35 @@ def test_the_workflow_runs_and_plans(tmp_path, version):
 
 # --- the library alone, with the oldest packages that it takes and the newest ones
 
+COPIED = ("src", "config", "pyproject.toml", "README.md", "LICENSE", "config.yaml")
+
+
+def wheel(folder: Path) -> Path:
+    """The wheel, as `python -m build` makes it: of what the source archive has."""
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("*.egg-info"))
+        else:
+            shutil.copy(ROOT / name, folder)
+    shutil.unpack_archive(folder / _built("sdist", folder), folder / "unpacked")
+    (unpacked,) = (folder / "unpacked").iterdir()
+    return unpacked / _built("wheel", unpacked)
+
+
+def _built(kind: str, folder: Path) -> str:
+    program = f"from setuptools import build_meta; print(build_meta.build_{kind}('.'))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()[-1]
+
+
+def oldest() -> list[str]:
+    """The lower bounds of the library's packages, as exact versions."""
+    return [
+        re.sub(r">=([\d.]+).*", r"==\1", line)
+        for line in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    ]
+
+
 LIBRARY = """
 from entropy_valley import Translator, tiny
 
@@ -97,13 +87,17 @@ print(translation.text, translation.canvas, sorted(translation.entropies))
 """
 
 
-@pytest.mark.parametrize("pins", [wheels.oldest(), []], ids=["oldest", "newest"])
+@pytest.mark.parametrize("pins", [oldest(), []], ids=["oldest", "newest"])
 def test_the_library_installs_beside_others_and_translates(tmp_path, pins):
     for folder in (sources := tmp_path / "sources", elsewhere := tmp_path / "elsewhere"):
         folder.mkdir()
+    built = wheel(sources)
+    with zipfile.ZipFile(built) as archive:  # in the repository they are links
+        for file in ("config.yaml", "config/studies.yaml", "config/released.yaml", "config/schema.json"):
+            assert archive.read(f"entropy_valley/defaults/{file}") == (ROOT / file).read_bytes()
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     bins = tmp_path / "venv/bin"
-    subprocess.run([bins / "pip", "install", "--quiet", wheels.build(sources), *pins], check=True)
+    subprocess.run([bins / "pip", "install", "--quiet", built, *pins], check=True)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def printed(*command, text=""):

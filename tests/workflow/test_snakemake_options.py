@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import yaml
 from workspace import ROOT, STUB, Workspace, by_rule, sets
 
+from entropy_valley.errors import InputError
 from entropy_valley.experiment.config.expand import overlay
 from entropy_valley.experiment.config.load import merge
+from entropy_valley.experiment.runs import snapshot
 from entropy_valley.experiment.runs.audit import MISSING, Audit
 from entropy_valley.experiment.runs.jobs import listed
 
@@ -23,11 +26,7 @@ CONFIG = {
     "valley": {"backbones": []},
     "tables": {"studies": []},
 }
-RUNS = {f"{direction}.llada-tiny.{seed}" for direction in DIRECTIONS for seed in (1, 2)}
 MAIN = "results/tables/main.tex"  # reads all four sets
-TABLE = {"table main"}
-SCORES = {f"score {run}.matrix" for run in RUNS}
-TRANSLATIONS = {f"translate {run}.matrix" for run in RUNS}
 FAILING, FAILED = "en-de.llada-tiny.2", "results/en-de/llada-tiny/seed2/matrix"
 OTHERWISE = {"decoding": {"precision": "bfloat16"}}  # all sets are translated anew
 FAILS = f"{STUB}\nif {FAILED!r} in snakemake.output[0]:\n    raise SystemExit(1)\n"
@@ -38,45 +37,12 @@ def write_scripts(workspace, text, names="*"):
         script.write_text(text)
 
 
-@pytest.fixture(scope="module")
-def fresh(tmp_path_factory):
-    """Four runs of one backbone, nothing done: for dry runs only."""
-    return Workspace(tmp_path_factory.mktemp("fresh"), "config/demo.yaml", CONFIG)
-
-
-@pytest.fixture(scope="module")
-def finished_main(tmp_path_factory):
-    """The same with all that the main table needs: for dry runs only."""
-    workspace = Workspace(tmp_path_factory.mktemp("finished_main"), "config/demo.yaml", CONFIG)
+@pytest.fixture
+def done(tmp_path):
+    """Four runs of one backbone, and all that the main table needs."""
+    workspace = Workspace(tmp_path, "config/demo.yaml", CONFIG)
     workspace.finish(MAIN)
     return workspace
-
-
-@pytest.fixture
-def done(finished_main, tmp_path):
-    """A copy of it, for tests that change something."""
-    return finished_main.copied(tmp_path / "done")
-
-
-def test_triggers_and_touch(done):
-    assert done.planned(MAIN, over=OTHERWISE).keys() == TRANSLATIONS | SCORES | TABLE
-    assert not done.planned(MAIN, "--rerun-triggers", "mtime", over=OTHERWISE)
-    write_scripts(done, f"{STUB}# a word\n", "score")
-    assert done.planned(MAIN, "--rerun-triggers", "code").keys() == SCORES | TABLE
-    (done.folder / "results/corpus/en-zh/test/grammar.jsonl").write_text("{}")
-    newer = {name for name in done.planned(MAIN, "--rerun-triggers", "mtime") if name.startswith("translate")}
-    assert newer == {name for name in TRANSLATIONS if "en-zh" in name}
-    done.run("--touch", "--cores", "1", MAIN)
-    assert not done.planned(MAIN)
-
-
-def test_from_another_folder_jobs_run_in_the_given_one(fresh, tmp_path):
-    elsewhere = Workspace.__new__(Workspace)
-    elsewhere.folder, elsewhere.configs = tmp_path, [str(fresh.folder / name) for name in fresh.config_files()]
-    (tmp_path / "results_of").mkdir()
-    target = "results/corpus/en-zh/test/grammar.jsonl"
-    elsewhere.run("-s", str(fresh.folder / "Snakefile"), "--directory", "results_of", "--cores", "1", target)
-    assert (tmp_path / "results_of" / target).is_file() and not (fresh.folder / target).exists()
 
 
 def test_a_config_is_laid_over_the_one_that_it_extends(tmp_path):
@@ -97,39 +63,36 @@ configfile: "outer.yaml"
 module ev:
     snakefile: "Snakefile"
     config: config
-    PREFIX
+    prefix: "sub"
 
 use rule * from ev as ev_*
 
 rule mine:
-    input: "ROOTcorpus/en-zh/test/dev.jsonl"
+    input: "sub/results/corpus/en-zh/test/dev.jsonl"
     output: "mine.txt"
     shell: "cp {input} {output}"
 
 rule train:
     default_target: True
-    input: "mine.txt", "ROOTtables/main.tex"
+    input: "mine.txt", "sub/results/tables/main.tex"
     output: "trained.txt"
     log: "logs/train/log.txt"
     shell: "cat {input} > {output}"
 """
 
 
-@pytest.mark.parametrize("prefix", ["", "sub"])
-def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, prefix, monkeypatch):
+def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, monkeypatch):
     """Scripts and the audit know its rules by whatever names, and rules of the user's from them."""
     workspace = Workspace(tmp_path, real=True)
     config = overlay(merge([ROOT / "config/demo.yaml"]), CONFIG | {"corpus": {"train": 40, "dev": 4}})
     (tmp_path / "outer.yaml").write_text(yaml.safe_dump(config))
-    root = f"{prefix}/results/" if prefix else "results/"
-    text = MODULE.replace("PREFIX", f'prefix: "{prefix}"' if prefix else "").replace("ROOT", root)
-    (tmp_path / "outer.smk").write_text(text)
+    (tmp_path / "outer.smk").write_text(MODULE)
     outer = ("-s", "outer.smk")
     workspace.run(*outer, "--cores", "2", "mine", "--config", "confirm=yes")
-    assert (tmp_path / "mine.txt").read_text() == (tmp_path / root / "corpus/en-zh/dev.jsonl").read_text()
-    assert not (prefix and (tmp_path / "results").exists())
+    assert (tmp_path / "mine.txt").read_text() == (tmp_path / "sub/results/corpus/en-zh/dev.jsonl").read_text()
+    assert not (tmp_path / "results").exists()
     assert not workspace.planned(*outer, "mine")
-    planned = by_rule(workspace.planned(*outer, f"{root}tables/main.tex"))
+    planned = by_rule(workspace.planned(*outer, "sub/results/tables/main.tex"))
     assert planned["ev_translate"] == planned["ev_score"] == 4
     (tmp_path / "mine.txt").unlink()
     monkeypatch.chdir(tmp_path)
@@ -138,7 +101,8 @@ def test_as_a_module_its_jobs_run_below_the_prefix(tmp_path, prefix, monkeypatch
     assert [job.rule for job in audit.jobs.all if not job.spec] == ["mine", "train"]
 
 
-def test_a_rule_of_the_users_loads_no_model_twice(fresh):
+def test_a_rule_of_the_users_loads_no_model_twice(tmp_path):
+    fresh = Workspace(tmp_path, "config/demo.yaml", CONFIG)
     (fresh.folder / "mine.smk").write_text(
         'include: "Snakefile"\n'
         "rule mine:\n"
@@ -152,17 +116,13 @@ def test_a_rule_of_the_users_loads_no_model_twice(fresh):
 
 
 def test_a_failed_set_blocks_itself_alone(done):
-    """And is planned afterwards with all that follows, with an old result or none."""
-    failed = sets([FAILING]) | TABLE
-    for path in [*done.folder.glob("results/*/*/seed2/matrix/*"), *done.folder.glob("results/tables/*")]:
-        path.unlink()
-    for over in (None, OTHERWISE):
-        write_scripts(done, FAILS, "translate")
-        done.run("--cores", "2", "--keep-going", MAIN, over=over, fails=True)
-        assert done.planned(MAIN, over=over).keys() == failed
-        write_scripts(done, STUB, "translate")
-        done.run("--cores", "2", MAIN, over=over)
-        assert not done.planned(MAIN, over=over)
+    """And is planned afterwards with all that follows, though its old result is there."""
+    write_scripts(done, FAILS, "translate")
+    done.run("--cores", "2", "--keep-going", MAIN, over=OTHERWISE, fails=True)
+    assert done.planned(MAIN, over=OTHERWISE).keys() == sets([FAILING]) | {"table main"}
+    write_scripts(done, STUB, "translate")
+    done.run("--cores", "2", MAIN, over=OTHERWISE)
+    assert not done.planned(MAIN, over=OTHERWISE)
 
 
 def test_fewer_gpus_than_a_training_takes_are_refused_before_anything_runs(paper):
@@ -178,3 +138,86 @@ def test_adapters_that_are_trained_need_no_gpus_of_a_training(tmp_path):
     workspace.finish(f"{run}/adapter/adapter.json")
     planned = by_rule(workspace.planned(f"{run}/matrix/scores.jsonl", "--resources", "gpu=1"))
     assert (planned["train"], planned["translate"]) == (0, 1)
+
+
+# --- Any texts.
+
+
+SHELL = """r a'b"c$(touch X)`touch X`;touch X||touch X&touch X>X|touch X #*?[a]!\\~"""
+MARKUP = "r {brace} {{0}} %s \\input{x} <b>&amp;\ntouch X\n\t\x1b[31m\u202e"
+
+
+def test_any_texts_are_planned_as_they_are(tmp_path):
+    tiny = {"label": SHELL + MARKUP, "pretraining": None, "folder": MARKUP}
+    prompts = {"en-zh": {"prompt": f"{SHELL}{MARKUP}{{src}}"}}
+    over = {"results": SHELL, "backbones": {"llada-tiny": tiny}, "directions": prompts}
+    printed = Workspace(tmp_path, "config/demo.yaml", "config/smallest.yaml").dry_run("-p", over=over)
+    assert len(re.findall(r"^(?:local)?rule ", printed, re.MULTILINE)) > 30
+    assert set(re.findall("Shell command: (.*)", printed)) == {"None"}
+
+
+def test_results_that_became_read_only_are_one_error(tmp_path, monkeypatch):
+    """Also where the config of this run is there already."""
+    monkeypatch.setenv(snapshot.VARIABLE, "")
+    snapshot.hand_down(str(tmp_path), {"device": "cpu"})
+
+    def refuses(*_, **options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuses)
+    with pytest.raises(InputError, match=r"nothing can be written there: Permission denied\. Free space or correct"):
+        snapshot.hand_down(str(tmp_path), {"device": "cpu"})
+
+
+# --- An executor that is not ours.
+
+
+SMALL = {
+    "check": False,  # this machine has no GPU
+    "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
+    "instruct": {"backbones": []},
+    "autoregressive": {"backbones": []},
+    "tables": {"studies": []},
+}
+
+
+# Writes which params a job was given.
+TELLING = """
+from pathlib import Path
+
+for path in snakemake.output:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(snakemake.params.spec)
+"""
+SUBMIT = """#!/bin/sh
+echo $$ | tee -a submitted
+{ while [ ! -e edited ]; do sleep 0.1; done; sh $1; } > $1.log 2>&1 &
+"""
+
+
+@pytest.mark.cluster  # each job starts a Snakemake of its own
+def test_a_config_that_is_edited_while_jobs_wait_changes_nothing(tmp_path):
+    workspace = Workspace(tmp_path, "config.yaml", SMALL)
+    for script in (tmp_path / "workflow/scripts").glob("*.py"):
+        script.write_text(TELLING)
+    config, ratios = tmp_path / "config.yaml", "en-zh: [0.70, 0.75,"
+    before = config.read_text()
+    assert ratios in before
+    target = "results/en-zh/llada-8b/seed1/matrix/translations.jsonl"
+    workspace.finish(target)
+    (tmp_path / "submit.sh").write_text(SUBMIT)
+    (tmp_path / "submit.sh").chmod(0o755)
+    options = "--executor cluster-generic --cluster-generic-submit-cmd ./submit.sh --seconds-between-status-checks 1"
+    (tmp_path / target).unlink()
+    process = workspace.start(*options.split(), "--jobs", "2", target)
+    while not (tmp_path / "submitted").exists():
+        assert process.poll() is None, process.stdout.read()
+    config.write_text(before.replace(ratios, "en-zh: [0.65, 0.75,"))
+    (tmp_path / "edited").touch()
+    text, _ = process.communicate()
+    assert process.returncode == 0, text
+    spec = json.loads((tmp_path / target).read_text())
+    assert "[0.7,0.75," in json.dumps(spec, separators=(",", ":"))
+    assert workspace.planned(target).keys() == {"translate en-zh.llada-8b.1.matrix"}
+    config.write_text(before)
+    assert not workspace.planned(target)

@@ -18,9 +18,8 @@ with job_of(snakemake) as job:  # noqa: F821
     known = {backbone: checkpoint_digest(backbone)}
     if rule == "adopt_adapter":
         folder = execution["folder"] and Path(execution["folder"])
-        adopted = adoption.Adoption(job.spec, backbone, out.parent, work, folder, execution["confirm"])
         with results.made(rule, job.params, job.input, job.output, known):
-            adoption.adopt(adopted)
+            adoption.adopt(job.spec, backbone, out.parent, work, folder, execution["confirm"])
     else:
         execution.pop("check", None)
         logs = Path(execution.pop("logs"))

@@ -80,7 +80,7 @@ class Adapter:
     @property
     def digest(self) -> str:
         """A digest of names, scalings, shapes and float32 values; it does not depend on the file's layout."""
-        described = {}
+        described: dict[str, Any] = {}
         for name, tensor in sorted(self.weights.items()):
             described[name] = [list(tensor.shape), files.bytes_digest(tensor.numpy().tobytes())]
         content: list[Any] = []
@@ -99,7 +99,7 @@ def of_pattern(patterns: JsonObject, module: str) -> Any:
     """The value of the first pattern that matches a module's name, as PEFT looks it up; None if none does."""
     from peft.utils.other import get_pattern_key
 
-    return patterns.get(get_pattern_key([*patterns], module)) if patterns else None
+    return patterns.get(get_pattern_key([*patterns], module))
 
 
 def from_peft(weights: Mapping[str, Tensor], content: JsonObject, family: Family, place: object) -> Adapter:
@@ -109,34 +109,31 @@ def from_peft(weights: Mapping[str, Tensor], content: JsonObject, family: Family
     without their other half. An adapter that changes nothing is an error, too.
     """
     settings: dict[str, Any] = {"peft_type": "LORA", "r": 8, "lora_alpha": 8}
-    settings |= {key: content[key] for key in Settings.model_fields if content.get(key)}
+    settings |= {key: value for key, value in content.items() if value and key in Settings.model_fields}
     # PEFT takes these A and B out of the backbone's weights, whenever it attaches such an adapter.
     changes_base = settings.get("init_lora_weights") in ("pissa", "olora")
     if not changes_base:
         settings.pop("init_lora_weights", None)  # it says nothing about trained tensors
-    strange = [key for key, value in content.items() if value and key not in Settings.model_fields.keys() | _IGNORED]
-    problems = [f"{key} is {content[key]!r}, which is not computed here" for key in strange]
-    tensors, modules = {}, {}
-    for name, tensor in weights.items():
-        released = name.removeprefix(_PREFIX)
-        stock = family.stock_name(released)
-        tensors[stock] = tensor.detach().cpu().float().contiguous()
-        if ".lora_" in stock:
-            modules[stock.partition(".lora_")[0]] = released.partition(".lora_")[0]
-        if not _STOCK.fullmatch(stock):
-            problems.append(f"{brief(stock, 100)} is of no layer")
-        if not tensor.isfinite().all():
-            problems.append(f"{brief(stock, 100)} is not finite")
-    halves = {module + half for module in modules for half in (_A, _B)}
-    problems += [f"{brief(name, 100)} is missing" for name in sorted(halves - tensors.keys())]
-    if not changes_base and not any(tensor.any() for name, tensor in tensors.items() if not name.endswith(_A)):
+    others = [key for key, value in content.items() if value and key not in {*Settings.model_fields} | _IGNORED]
+    problems = [f"{key} is {content[key]!r}, which is not computed here" for key in others]
+    given = {name.removeprefix(_PREFIX): tensor.detach().cpu().float().contiguous() for name, tensor in weights.items()}
+    adapter = Adapter({family.stock_name(name): tensor for name, tensor in given.items()}, settings)
+    for name, tensor in adapter.weights.items():
+        if not _STOCK.fullmatch(name):
+            problems.append(f"{brief(name, 100)} is of no layer")
+        elif not tensor.isfinite().all():
+            problems.append(f"{name} is not finite")
+    halves = {module + half for module in adapter.modules for half in (_A, _B)}
+    problems += [f"{name} is missing" for name in sorted(halves - adapter.weights.keys())]
+    if not changes_base and not any(tensor.any() for name, tensor in adapter.weights.items() if not name.endswith(_A)):
         problems.append("it changes nothing: every lora_B is zero")
     if problems:
         raise InputError(place, listed(problems, 8), f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
     for key in {"rank_pattern", "alpha_pattern"} & settings.keys():  # written for the names that the tensors have there
-        values = {stock: of_pattern(settings[key], released) for stock, released in modules.items()}
-        settings[key] = {stock: value for stock, value in values.items() if value is not None}
-    return Adapter(tensors, settings)
+        modules = {name.removesuffix(_A) for name in given if name.endswith(_A)}
+        values = {family.stock_name(module): of_pattern(settings[key], module) for module in sorted(modules)}
+        settings[key] = {module: value for module, value in values.items() if value is not None}
+    return adapter
 
 
 # --- Attached and merged by PEFT.
@@ -161,8 +158,7 @@ def attach(model: Decoder, adapter: Adapter, place: object, merge: bool = False)
     from peft import set_peft_model_state_dict
     from peft.tuners.lora import LoraLayer
 
-    device = next(model.parameters()).device
-    weights = {name: tensor.to(device) for name, tensor in adapter.weights.items()}
+    weights = {name: tensor.to(model.device) for name, tensor in adapter.weights.items()}
     if any(name.startswith(("lm_head.", "model.embed_tokens.")) for name in weights):
         model.untie()
     try:
@@ -174,14 +170,13 @@ def attach(model: Decoder, adapter: Adapter, place: object, merge: bool = False)
             if isinstance(layer, LoraLayer):
                 layer.merge()
                 model.set_submodule(name, layer.get_base_layer())
-    except (RuntimeError, ValueError) as error:  # torch has a line for each tensor of another shape, behind a heading
-        if device.type != "meta":
+    except (RuntimeError, ValueError) as error:  # torch has a line for each tensor of another shape
+        if model.device.type != "meta":
             raise
-        first, *lines = str(error).splitlines()
-        problems = [line.strip(" \t.") for line in lines or [first]]
+        problems = [line.strip(" \t.") for line in str(error).splitlines()]
     if problems:
-        remedy = "Give a LoRA adapter of this backbone, saved by PEFT"
-        remedy += "; one that cannot be merged needs `decoding.merge_adapter: false`, or `merge=False` in Python."
+        remedy = "Give a LoRA adapter of this backbone, saved by PEFT. If it cannot be merged: "
+        remedy += "`decoding.merge_adapter: false`, or `merge=False` in Python."
         raise InputError(place, listed(problems, 8), remedy)
 
 
@@ -232,7 +227,6 @@ def write_adapter(
 class Spec(Foreign):
     """The params of an adapter's training."""
 
-    backbone: str = ""
     family: str = ""
     direction: Direction = "en-de"
     prompt: str = "{src}"
@@ -248,10 +242,6 @@ class Facts(Foreign):
     backbone_digest: str = ""
     adapter_digest: str = ""
     spec: Spec = Spec()
-    adopted: bool = False
-    source: dict[str, Any] = Field({})
-    pairs: int = 0
-    seed: int = 0
 
 
 def read_facts(folder: Path) -> JsonObject:
@@ -259,30 +249,21 @@ def read_facts(folder: Path) -> JsonObject:
     return read_object(folder / FACTS, Facts) if (folder / FACTS).exists() else {}
 
 
-def checked_facts(folder: Path, backbone_digest: str, attention: str = BOTH_WAYS) -> JsonObject:
-    """The content of ``adapter.json``; {} without one.
-
-    Raises InputError if it names another backbone, or says that the adapter was trained with another ``attention``.
-    """
-    facts = read_facts(folder)
-    backbone = facts.get("backbone_digest", backbone_digest)
-    if backbone != backbone_digest:
-        remedy = "Use the backbone it was trained on, or train again."
-        raise InputError(folder, f"trained on backbone {backbone}, not {backbone_digest}", remedy)
-    trained = attention_of(facts.get("spec", {}))
-    if facts and trained != attention:
-        remedy = f"Use a backbone with `attention: {trained}`, or train an adapter of this one."
-        raise InputError(folder, f"trained with attention {trained}, not {attention}", remedy)
-    return facts
+def require_same(folder: Path, backbone_digest: str, attention: str = BOTH_WAYS) -> None:
+    """Raise InputError if ``adapter.json`` says that the adapter was trained on another backbone, or with another
+    ``attention``."""
+    if not (facts := read_facts(folder)):
+        return
+    digest, trained = facts.get("backbone_digest", backbone_digest), attention_of(facts.get("spec", {}))
+    for what, own, wanted in (("on backbone", digest, backbone_digest), ("with attention", trained, attention)):
+        if own != wanted:
+            remedy = "Use the backbone and the `attention` that it was trained with, or train again."
+            raise InputError(folder, f"trained {what} {own}, not {wanted}", remedy)
 
 
-def adapter_digest(folder: Path, family: Family, backbone_digest: str, attention: str = BOTH_WAYS) -> str:
-    """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none.
-
-    Raises InputError as :func:`checked_facts` does.
-    """
-    facts = checked_facts(folder, backbone_digest, attention)
-    return facts.get("adapter_digest") or read_adapter(folder, family).digest
+def adapter_digest(folder: Path, family: Family) -> str:
+    """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none."""
+    return read_facts(folder).get("adapter_digest") or read_adapter(folder, family).digest
 
 
 def export(folder: Path, out: Path, layout: str = "released", family: str | None = None) -> None:

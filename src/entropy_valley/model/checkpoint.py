@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from entropy_valley import files
 from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.model.families import COMPUTED, FAMILIES, NEW_FAMILY, STOCK_FIELDS, Config, Family, find_family
+from entropy_valley.model.families import COMPUTED, NEW_FAMILY, STOCK_FIELDS, Config, Family, find_family
 from entropy_valley.settings import Foreign, JsonObject, misfits, read_object
 
 if TYPE_CHECKING:
@@ -163,23 +163,22 @@ def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
     if family.is_stock:
         return _stock_arguments(folder)
     config = _config(folder, family)
-    remedy = f"Name the family of this checkpoint, or fetch it again: {family.name} is another model."
-    if (kind := config.get("model_type", family.model_type)) != family.model_type:  # then most fields differ
-        if all(kind != one.model_type for one in FAMILIES.values()):
-            remedy = f"No family here has this type: {NEW_FAMILY}."
-        raise InputError(folder / CONFIG, f"model_type is {brief(repr(kind), 60)}, not {family.model_type!r}", remedy)
-    problems = _differences(config, family.fixed)
-    try:
-        arguments = family.to_stock(config)
-    except KeyError as error:
-        problems.append(f"no field {error}")
-    else:
-        problems += _impossible(arguments)
-    not_computed = _differences(config, COMPUTED)
-    if not_computed:
-        remedy = "The decoder does not compute this: docs/models_and_data.md says what it computes."
-    if problems or not_computed:
-        raise InputError(folder / CONFIG, "; ".join(dict.fromkeys(problems + not_computed)), remedy)
+    arguments: dict[str, Any] = {}
+    remedy = f"Name the family of this checkpoint, or fetch it again: {family.name} is another model; {NEW_FAMILY}."
+    problems = _differences(config, {"model_type": family.model_type})
+    if not problems:  # else most fields differ
+        problems, not_computed = _differences(config, family.fixed), _differences(config, COMPUTED)
+        if not_computed:
+            remedy = "The decoder does not compute this: docs/models_and_data.md says what it computes."
+        try:
+            arguments = family.to_stock(config)
+        except KeyError as error:
+            problems.append(f"no field {error}")
+        else:
+            problems += _impossible(arguments)
+        problems += not_computed
+    if problems:
+        raise InputError(folder / CONFIG, "; ".join(dict.fromkeys(problems)), remedy)
     return arguments
 
 
@@ -208,12 +207,11 @@ def _impossible(arguments: JsonObject) -> list[str]:
     """Values of which no model can be made."""
     if problems := misfits(Config, arguments):
         return problems
-    width, heads = arguments["hidden_size"], arguments["num_attention_heads"]
-    shared, head = arguments.get("num_key_value_heads") or heads, arguments.get("head_dim")
-    if head and head % 2:
-        problems.append(f"head_dim {head} is not even")
-    if not head and width % (2 * heads):
-        problems.append(f"hidden_size {width} is not an even number for each of {heads} heads")
+    heads = arguments["num_attention_heads"]
+    shared = arguments.get("num_key_value_heads") or heads
+    head = arguments.get("head_dim") or arguments["hidden_size"] / heads
+    if head % 2:
+        problems.append(f"the width of a head, {head:g}, is not an even number")
     if heads % shared:
         problems.append(f"num_key_value_heads {shared} does not divide {heads} heads")
     if strange := sorted(arguments.keys() - set(STOCK_FIELDS)):
@@ -233,16 +231,13 @@ def load_tokenizer(folder: str | Path, family: Family) -> Any:
     for pattern in (*TOKENIZER, CONFIG, "chat_template*"):  # transformers reads these
         for path in folder.glob(pattern):
             files.regular(path, files.MOST)
-    if not (folder / WHOLE).exists():
-        parts = []
-        if family.tokenizer_class:
-            kind = getattr(transformers, family.tokenizer_class)
-            parts = [name for name in kind.vocab_files_names.values() if name != WHOLE]
-        if not parts or not all((folder / name).exists() for name in parts):
-            wanted = " and no ".join([WHOLE, " + ".join(parts)] if parts else [WHOLE])
-            remedy = "Copy the released tokenizer files into this folder."
-            raise InputError(folder, f"no tokenizer: no {wanted}", remedy)
-    remedy = "Copy the tokenizer files of the checkpoint again, or make the checkpoint again."
+    wanted = [WHOLE]
+    if family.tokenizer_class and not (folder / WHOLE).exists():
+        kind = getattr(transformers, family.tokenizer_class)
+        wanted = [name for name in kind.vocab_files_names.values() if name != WHOLE]
+    remedy = "Copy the released tokenizer files into this folder, or make the checkpoint again."
+    if absent := [name for name in wanted if not (folder / name).exists()]:
+        raise InputError(folder, f"no tokenizer: no {' and no '.join(absent)}", remedy)
     with files.readable(folder / WHOLE, "tokenizer", remedy):
         return kind.from_pretrained(folder, local_files_only=True)
 
@@ -279,20 +274,18 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     for release in family.releases:
         if release.config.get("vocab_size") == size:
             expected[f"{release.repository} has"] = release.ids
-    problems = [] if tokens["eos"] else ["declares no EOS token"]
-    if not tokens["mask"] and not family.causal:
-        problems.append("declares no mask token")
+    needed = ["eos"] if family.causal else ["eos", "mask"]
+    problems = [f"declares no {kind} token" for kind in needed if not tokens[kind]]
     for token in (*tokens.values(), *family.chat_tokens):
         if token is not None and token not in vocabulary:
             problems.append(f"no token {token!r}")
     for origin, values in expected.items():
         for kind, value in values.items():
             known = value if isinstance(value, list) else [value]
-            if value is not None and ids[kind] is not None and ids[kind] not in known:
+            if None not in (value, ids[kind]) and ids[kind] not in known:
                 problems.append(f"{kind} id is {ids[kind]}, {origin} {brief(value)}")
-    last = max(vocabulary, key=vocabulary.__getitem__, default=None)
-    if last is not None and vocabulary[last] >= size:
-        problems.append(f"token {brief(last)} has id {vocabulary[last]}, but the model has {size} embeddings")
+    if (last := max(vocabulary.values(), default=0)) >= size:
+        problems.append(f"a token has id {last}, but the model has {size} embeddings")
     if problems:
         remedy = "Use the tokenizer that was released with the checkpoint, and name the checkpoint's family."
         raise InputError(folder, f"tokenizer: {'; '.join(problems)}", remedy)
@@ -301,20 +294,14 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
 
 def _config(folder: Path, family: Family) -> JsonObject:
     """``config.json`` over the family's defaults for fields that it leaves out."""
-    written = read_object(folder / CONFIG)
-    config = {**family.defaults, **written}
-    rotation = config.get("rope_parameters")  # of transformers 5, in place of `rope_theta` and `rope_scaling`
-    if rotation is not None:
-        rotation = rotation if isinstance(rotation, dict) else {"rope_type": rotation}
-        scaling = {key: value for key, value in rotation.items() if value != "default" and key != "rope_theta"}
-        if scaling:
-            config["rope_scaling"] = scaling
-        if "rope_theta" in rotation:
-            name, theta = family.fields["rope_theta"], rotation["rope_theta"]
-            if written.get(name, theta) != theta:
-                problem = f"{name} is {brief(repr(written[name]))}, but rope_parameters.rope_theta {brief(repr(theta))}"
-                raise InputError(folder / CONFIG, problem, "Keep the one that the model was trained with.")
-            config[name] = theta
+    config = {**family.defaults, **read_object(folder / CONFIG)}
+    # Of transformers 5, whose classes read it in place of `rope_theta` and `rope_scaling`.
+    rotation = config.get("rope_parameters") or {}
+    rotation = rotation if isinstance(rotation, dict) else {"rope_type": rotation}
+    if scaling := {key: value for key, value in rotation.items() if value != "default" and key != "rope_theta"}:
+        config["rope_scaling"] = scaling
+    if "rope_theta" in rotation:
+        config[family.fields["rope_theta"]] = rotation["rope_theta"]
     return config
 
 
@@ -377,7 +364,7 @@ def check(model: Decoder, family: Family, folder: Path) -> dict[str, tuple[str, 
     or of a wrong shape. A second copy of the embeddings for a tied head is not read.
     """
     parameters = dict(model.named_parameters())
-    names = family.released_names(parameters)
+    names = {stock: family.released_name(stock) for stock in parameters}
     shapes = {names[stock]: tuple(tensor.shape) for stock, tensor in parameters.items()}
     tied = family.released_name("lm_head.weight") if model.config.tie_word_embeddings else None
     files_of: dict[str, Path] = {}

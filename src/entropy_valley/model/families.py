@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -169,22 +168,19 @@ class Family:
         """The released name of a stock tensor."""
         return _rename(stock, tuple((new, old) for old, new in self.names))
 
-    def released_names(self, stock: Iterable[str]) -> dict[str, str]:
-        """The released name of each of the stock tensors."""
-        return {name: self.released_name(name) for name in stock}
-
     def to_stock(self, released: JsonObject) -> dict[str, Any]:
         """The keyword arguments of a stock config class, from a released ``config.json``: the width of a head may be
         left out there."""
-        needed = {stock: name for stock, name in self.fields.items() if stock != "head_dim" or name in released}
-        return {stock: released[name] for stock, name in needed.items()}
+        fields = self.fields.items()
+        return {stock: released[name] for stock, name in fields if stock != "head_dim" or name in released}
 
     def to_released(self, config: Config) -> JsonObject:
         """The ``config.json`` of a released checkpoint of that shape."""
         fields = {name: getattr(config, stock) for stock, name in self.fields.items()}
-        if config.head_dim is None:  # it follows from the others, unless the authors' class assumes another one
-            width = {"head_dim": config.head_width} if "head_dim" in self.defaults else {}
-            fields = {name: value for name, value in fields.items() if name != self.fields.get("head_dim")} | width
+        if "head_dim" in self.defaults:  # the authors' class assumes another one where it is left out
+            fields["head_dim"] = config.head_width
+        elif config.head_dim is None:
+            fields.pop(self.fields.get("head_dim", ""), None)
         return {**self.written, "vocab_size": config.vocab_size, **fields}
 
 
@@ -550,8 +546,6 @@ def find_family(name: str, file: Path | None = None) -> Family:
     if file and ":" in name and name.partition(":")[0] not in sys.modules:
         remedy = "If you trust it, name it yourself: by --family, or in the config; or import its module first."
         raise InputError(file, f"its family is code of someone's own, {brief(name)}", remedy)
-    if name in FAMILIES:
-        return FAMILIES[name]
     family = plugins.find("family", {**FAMILIES, STOCK.name: STOCK}, name)
     if not isinstance(family, Family):
         raise InputError(

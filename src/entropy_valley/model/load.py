@@ -133,7 +133,7 @@ def _load_decoder(
     place = "cpu" if dtype == NF4 else device
     _require_memory(model, place, known.folder)
     if adapter is not None:
-        adapters.checked_facts(Path(adapter), known.digest, attention)
+        adapters.require_same(Path(adapter), known.digest, attention)
         change = adapters.read_adapter(Path(adapter), known.family)
         adapters.attach(copy.deepcopy(model), change, adapter, merge)  # on meta: before the weights are read
         if dtype == NF4 and not merge:
@@ -355,11 +355,12 @@ def _family_of(folder: Path) -> str:
         vocabulary = load_tokenizer(folder, families[0]).get_vocab()
         families = [one for one in families if vocabulary.keys() >= {*one.chat_tokens}]
     names = [one.name for one in families]
-    if len(names) != 1:
-        problem = f"model_type {kind!r} is that of {'several families' if names else 'no family here'}"
-        remedy = f"Give its family, one of {', '.join(names)}." if names else f"{NEW_FAMILY}."
-        raise InputError(folder / checkpoint.CONFIG, problem, remedy)
-    return names[0]
+    if len(names) == 1:
+        return names[0]
+    problem = f"its model_type {kind!r} is that of {'several families' if names else 'no family here'}"
+    raise InputError(
+        folder / checkpoint.CONFIG, problem, f"Give its family, one of {', '.join(names or FAMILIES)}; {NEW_FAMILY}."
+    )
 
 
 def find_adapter(name: str | Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -37,10 +38,10 @@ def lora_modules(model: Decoder, family: Family, kind: str = "blocks") -> list[s
 def attach_lora(model: Decoder, family: Family, settings: Lora, seed: int) -> Decoder:
     """The model, with PEFT's seeded float32 adapters beside exactly :func:`lora_modules`: all that is trained."""
     modules = lora_modules(model, family, settings.targets)
-    for key in ("rank_pattern", "alpha_pattern"):
-        for pattern in getattr(settings, key):
-            if not any(of_pattern({pattern: True}, module) for module in modules):
-                raise InputError(f"training.lora.{key}", f"no adapted module is called {pattern!r}", "Correct it.")
+    for pattern in [*settings.rank_pattern, *settings.alpha_pattern]:
+        if not any(of_pattern({pattern: True}, module) for module in modules):
+            problem = f"no adapted module is called {pattern!r}"
+            raise InputError("training.lora", problem, "Correct it in its rank_pattern or alpha_pattern.")
     torch.manual_seed(seed_of(seed, "lora"))
     adapters.inject(model, settings.peft, modules)
     return model
@@ -74,28 +75,21 @@ def save(
     backbone: Backbone,
     checkpoint: Path,
     folder: Path,
-    more: JsonObject,
+    facts: dict[str, Any],
     history: Sequence[Sequence[float]],
     settings: Lora,
 ) -> None:
     """Write ``adapter_model.safetensors``, ``adapter_config.json``, ``adapter.json`` and ``losses.csv``.
 
-    ``backbone`` is the adapted one and ``checkpoint`` its folder. ``more`` is added to ``adapter.json``; ``history``
-    holds the values of ``losses.csv`` by step. Nothing that differs from run to run is written. Raises InputError, and
-    writes no folder, for an adapter that is not finite or changes nothing.
+    ``backbone`` is the adapted one and ``checkpoint`` its folder. ``facts`` go into ``adapter.json``, ``history`` into
+    ``losses.csv``. Raises InputError, and writes no folder, for an adapter that is not finite or changes nothing.
     """
     from peft import get_peft_model_state_dict
 
     weights = get_peft_model_state_dict(backbone.model, save_embedding_layers=False)
     origin = {"base_model_name_or_path": read_origin(checkpoint).get("repository")}  # never a local path
     trained = adapters.from_peft(weights, settings.peft | origin, backbone.family, folder)
-    facts = {
-        **more,
-        "backbone_digest": backbone.digest,
-        "family": backbone.family.name,
-        "versions": versions(),
-        **summary(trained, backbone.model),
-    }
+    facts |= {"versions": versions(), **summary(trained, backbone.model)}
     with files.atomic_folder(folder) as new:
         adapters.write_adapter(trained, new, facts=facts)
         files.write_text(new / LOSSES, history_csv(history))

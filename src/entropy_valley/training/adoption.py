@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from entropy_valley import files, hub
@@ -19,84 +18,59 @@ from entropy_valley.settings import JsonObject
 from entropy_valley.training.adapter import lora_modules, summary
 
 
-@dataclass(frozen=True)
-class Adoption:
-    """One adapter to adopt: the params of the rule ``adopt_adapter`` and its folders.
+def adopt(
+    spec: JsonObject, backbone: Path, out: Path, work: Path, folder: Path | None = None, agreed: bool = True
+) -> None:
+    """Write a given adapter to ``out``, with our ``adapter.json``; ``spec`` has the params of the rule
+    ``adopt_adapter``.
 
-    ``folder`` holds the given adapter. Without it the adapter is fetched into ``work`` from the repository in the
-    params, if it is small or the config has ``agreed`` to large downloads.
+    ``folder`` holds it. Without one it is fetched into ``work`` from the repository in the params, if it is small or
+    the config has ``agreed`` to large downloads. No weights are loaded: this job needs a network, and login nodes have
+    little memory. The adapter may adapt other modules than our training would; ``adapter.json`` lists them. Raises
+    InputError for an adapter that cannot be read or belongs to another backbone or attention, and if ``out`` holds the
+    losses of a training. Of an adapter without ``adapter.json`` the params say which attention it was trained with.
     """
-
-    spec: JsonObject
-    backbone: Path
-    out: Path
-    work: Path
-    folder: Path | None = None
-    agreed: bool = True
-
-    @property
-    def key(self) -> str:
-        """The config key that names a local copy."""
-        return f"`released.{self.spec['backbone']}.{self.spec['direction']}.{self.spec['seed']}.folder`"
-
-
-def adopt(job: Adoption) -> None:
-    """Write the given adapter to ``job.out``, unless it holds this adapter already.
-
-    No weights are loaded: this job needs a network, and login nodes have little memory. The adapter may adapt other
-    modules than our training would; ``adapter.json`` lists them. Raises InputError for an adapter that cannot be read
-    or belongs to another backbone or attention, and if ``job.out`` holds an adapter trained here. Of an adapter without
-    ``adapter.json`` the params say which attention it was trained with.
-    """
-    present = adapters.read_facts(job.out)
-    if present and not present.get("adopted"):
-        raise InputError(job.out, "holds an adapter trained here", "Give another `results`, or move it.")
-    digest = checkpoint_digest(job.backbone)
-    same = present.get("spec") == job.spec and present["backbone_digest"] == digest
-    # Without a pinned revision the adapter that was fetched first stays.
-    if same and (job.folder is None or present["source"]["digest"] == _folder_digest(job.folder)):
+    if (out / adapters.LOSSES).exists():
+        raise InputError(out, "holds an adapter trained here", "Give another `results`, or move it.")
+    key = f"`released.{spec['backbone']}.{spec['direction']}.{spec['seed']}.folder`"  # names a local copy
+    if folder:
+        if not folder.is_dir():
+            raise InputError(folder, "no such folder", f"Correct {key}.")
+        _take(spec, backbone, out, folder, {})
         return
-    if job.folder:
-        if not job.folder.is_dir():
-            raise InputError(job.folder, "no such folder", f"Correct {job.key}.")
-        _take(job, job.folder, {}, digest)
-        return
-    given = job.spec["source"]
-    with files.locked(job.work):
-        source = hub.listing(given["repository"], given["revision"], job.key)
-        work = job.work / source.repository / source.commit  # another source's partial download is not reused
-        folder = fetch_adapter(source, given["subfolder"], work, job.key, job.agreed)
-        _take(job, folder, given | {"revision": source.commit}, digest)
-        shutil.rmtree(job.work)
+    given = spec["source"]
+    with files.locked(work):
+        source = hub.listing(given["repository"], given["revision"], key)
+        part = work / source.repository / source.commit  # another source's partial download is not reused
+        fetched = fetch_adapter(source, given["subfolder"], part, key, agreed)
+        _take(spec, backbone, out, fetched, given | {"revision": source.commit})
+        shutil.rmtree(work)
 
 
-def _take(job: Adoption, folder: Path, source: JsonObject, backbone_digest: str) -> None:
-    """Check the adapter in ``folder`` and write it with our ``adapter.json``."""
-    family = find_family(job.spec["family"])
-    model = empty_model(family, config_arguments(job.backbone, family), torch_dtype("bfloat16"))
-    adapters.checked_facts(folder, backbone_digest, attention_of(job.spec))
+def _take(spec: JsonObject, backbone: Path, out: Path, folder: Path, source: JsonObject) -> None:
+    """Check the adapter in ``folder``, and write it."""
+    family, backbone_digest = find_family(spec["family"]), checkpoint_digest(backbone)
+    adapters.require_same(folder, backbone_digest, attention_of(spec))
     given = adapters.read_adapter(folder, family)
-    adapted, wanted = {*given.modules}, set(lora_modules(model, family))
+    model = empty_model(family, config_arguments(backbone, family), torch_dtype("bfloat16"))
+    adapted, wanted = {*given.modules}, {*lora_modules(model, family)}
     adapters.attach(model, given, folder)
     differences = {"not_adapted": sorted(wanted - adapted), "also_adapted": sorted(adapted - wanted)}
     for what, modules in differences.items():
         if modules:
             print(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …", file=sys.stderr)
-    if repository := read_origin(job.backbone).get("repository"):
+    if repository := read_origin(backbone).get("repository"):
         given = dataclasses.replace(given, settings={**given.settings, "base_model_name_or_path": repository})
+    present = [folder / name for name in adapters.FILES if (folder / name).exists()]
     facts = {
         "adopted": True,
         "backbone_digest": backbone_digest,
-        "seed": job.spec["seed"],
-        "spec": job.spec,
-        "source": {**source, "digest": _folder_digest(folder)},
+        "seed": spec["seed"],
+        "spec": spec,
+        "source": {**source, "digest": files.digest(files.digests(present))},
         "family": family.name,
         **differences,
         **summary(given, model),
     }
-    with files.atomic_folder(job.out) as new:
+    with files.atomic_folder(out) as new:
         adapters.write_adapter(given, new, facts=facts)
-
-
-def _folder_digest(folder: Path) -> str:
-    return files.digest({name: files.file_digest(folder / name) for name in adapters.FILES if (folder / name).exists()})

@@ -49,7 +49,8 @@ def write_card(folder: Path, layout: str = "stock") -> None:
     """
     facts = read_facts(folder)
     if "spec" in facts and not (folder / CARD).exists():
-        with contextlib.suppress(KeyError):  # too little is said
+        # Too little is said, or of other types.
+        with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
             files.write_text(folder / CARD, card(facts, read_object(folder / SETTINGS, Settings), layout))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,21 +19,19 @@ HISTORY = ("loss", "cross_entropy", "learning_rate", "gradient_norm")
 
 def history_csv(history: Sequence[Sequence[float]]) -> str:
     """The values of ``HISTORY`` at each optimiser step, from 1, with six significant digits."""
-    rows = ((str(step), *(f"{value:.6g}" for value in values)) for step, values in enumerate(history, 1))
-    return "".join(",".join(row) + "\n" for row in (("step", *HISTORY), *rows))
-
-
-def require_wandb() -> None:
-    """Raise InputError where the package of Weights & Biases is not installed."""
-    if not importlib.util.find_spec("wandb"):
-        remedy = "Install it into the environment of the training (pip install wandb) or remove the key."
-        raise InputError("training.wandb", "the package wandb is not installed", remedy)
+    rows = [["step", *HISTORY]]
+    for step, values in enumerate(history, 1):
+        rows.append([str(step), *(f"{value:.6g}" for value in values)])
+    return "".join(",".join(row) + "\n" for row in rows)
 
 
 def _wandb(settings: Mapping[str, str], folder: Path) -> Any:
     """A run of Weights & Biases, which ends with its block; what is not yet sent is kept in ``folder``."""
-    import wandb
-
+    try:
+        import wandb
+    except ImportError as error:
+        remedy = "Install it into the environment of the training (pip install wandb) or remove the key."
+        raise InputError("training.wandb", f"the package cannot be imported ({error})", remedy) from None
     folder.mkdir(parents=True, exist_ok=True)
     return wandb.init(**settings, dir=folder, resume="allow")
 

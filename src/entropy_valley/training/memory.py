@@ -95,19 +95,13 @@ class Room:
 
 
 def room(device: str, checkpoint: Path, family: str, settings: Training, attention: str = BOTH_WAYS) -> Room | None:
-    """The room of this training; None on a CPU, whose memory is not measured.
-
-    Raises InputError if there is none for a single token.
-    """
+    """The room of this training; None on a CPU, whose memory is not measured."""
     free = at_hand(device)
     if free is None:
         return None
     kind = find_family(family)
     model = empty_model(kind, config_arguments(checkpoint, kind), torch_dtype(settings.precision))
-    room = Room(free, demand(model, kind, settings.lora, settings.processes, attention))
-    if room.demand.of(1, True) > free:
-        raise _too_small(room, 1, True, "Use a GPU with more memory, or one that no other program uses.")
-    return room
+    return Room(free, demand(model, kind, settings.lora, settings.processes, attention))
 
 
 def at_hand(device: str) -> int | None:
@@ -153,14 +147,10 @@ def plan(room: Room | None, micro_tokens: int | Auto, checkpointing: bool | Auto
             fitting = min(MOST, room.demand.tokens(most, spared) // LEAST * LEAST)
             tokens = max(LEAST, fitting) if micro_tokens == AUTO else micro_tokens
             return PassPlan(tokens, spared, room.demand.of(max(tokens, longest), spared))
-    raise _too_small(room, wanted, choices[-1], _remedy(choices[-1]))
-
-
-def _too_small(room: Room, tokens: int, checkpointing: bool, remedy: str) -> InputError:
-    needed, fixed = map(amount, (room.demand.of(tokens, checkpointing), room.demand.fixed))
-    passes = f"a pass of {tokens} tokens {'with' if checkpointing else 'without'} activation checkpointing"
+    needed, fixed = amount(room.demand.of(wanted, spared)), amount(room.demand.fixed)
+    passes = f"a pass of {wanted} tokens {'with' if spared else 'without'} activation checkpointing"
     problem = f"{amount(room.free)} are free; {passes} needs {needed}, {fixed} of them for weights and adapters"
-    return InputError("the GPU's memory", problem, remedy)
+    raise InputError("the GPU's memory", problem, _remedy(spared))
 
 
 def _remedy(checkpointing: bool) -> str:
@@ -177,16 +167,15 @@ def measured(device: str, plan: PassPlan) -> dict[str, Any]:
     All processes call it: bytes are the most of any of them.
     """
     if device == "cuda":
-        name, expected = torch.cuda.get_device_name(), {"expected_memory_bytes": plan.expected}
-        peaks = {"peak": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
+        name, peak = torch.cuda.get_device_name(), torch.cuda.max_memory_allocated()
     else:
-        name, expected = f"cpu, {counted(torch.get_num_threads(), 'thread')}", {}
-        peaks = {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
-    most = torch.tensor(list(peaks.values()), device=device)
+        name = f"cpu, {counted(torch.get_num_threads(), 'thread')}"
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    most = torch.tensor(peak, device=device)
     torch.distributed.all_reduce(most, torch.distributed.ReduceOp.MAX)
     return {
-        **{f"{kind}_memory_bytes": value for kind, value in zip(peaks, most.tolist(), strict=True)},
-        **expected,
+        "peak_memory_bytes": int(most),
+        "expected_memory_bytes": plan.expected,
         "micro_tokens": plan.micro_tokens,
         "activation_checkpointing": plan.activation_checkpointing,
         "host": socket.gethostname(),

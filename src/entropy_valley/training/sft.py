@@ -7,8 +7,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,13 @@ from pydantic import TypeAdapter
 
 from entropy_valley import errors, files, machine
 from entropy_valley.errors import InputError
-from entropy_valley.model.adapters import FACTS, LOSSES, WEIGHTS
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import Prompt, attention_of
 from entropy_valley.settings import JsonObject
 from entropy_valley.training import adapter, deepspeed, memory, processes
-from entropy_valley.training.adapter import attach_lora, trainable
-from entropy_valley.training.log import HISTORY, Report, reports, require_finite, require_wandb
+from entropy_valley.training.adapter import attach_lora
+from entropy_valley.training.log import HISTORY, Report, reports, require_finite
 from entropy_valley.training.loss import (
     Batches,
     Canvases,
@@ -37,8 +35,6 @@ from entropy_valley.training.loss import (
     tokenise,
 )
 from entropy_valley.training.settings import AUTO, Auto, EosPadding, Training
-
-OUTPUTS = (FACTS, WEIGHTS, LOSSES)  # of the rule
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,7 @@ class Finetuning:
 
     @property
     def kept(self) -> Path:
-        """A folder with links to what Snakemake removes of an adapter before it repeats the job."""
+        """A folder with links to the adapter's files: Snakemake removes them before it repeats the job."""
         return self.work.with_name(f"{self.work.name}.finished")
 
     def is_finished(self) -> bool:
@@ -102,15 +98,15 @@ AS_JSON = TypeAdapter(Finetuning)  # how the processes that train get a job
 def run(job: Finetuning, threads: int) -> None:
     """Do what :func:`finetune` does in as many processes as the job wants; they share ``threads`` CPU threads.
 
-    Snakemake removes :data:`OUTPUTS` before it repeats the job. Those of the wanted adapter are put back.
+    Snakemake removes the adapter's files before it repeats the job. Those of the wanted adapter are put back.
     """
-    removed = [name for name in OUTPUTS if not (job.out / name).exists() and (job.kept / name).is_file()]
-    if job.out.is_dir():
-        _link(removed, job.kept, job.out)
+    removed = [path for path in job.kept.glob("*") if not (job.out / path.name).exists()]
+    for path in removed if job.out.is_dir() else ():
+        shutil.copyfile(path, job.out / path.name)
     if job.is_finished():
         return
-    for name in removed:
-        (job.out / name).unlink(missing_ok=True)
+    for path in removed:
+        (job.out / path.name).unlink(missing_ok=True)
     each = max(1, threads // job.processes)
     if job.processes > 1:
         text = AS_JSON.dump_json(job).decode()
@@ -120,30 +116,16 @@ def run(job: Finetuning, threads: int) -> None:
         finetune(job)
 
 
-def _link(names: Iterable[str], source: Path, to: Path) -> None:
-    """Link files into another folder; copy them where the disk has no hard links."""
-    to.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        try:
-            os.link(source / name, to / name)
-        except OSError:
-            shutil.copyfile(source / name, to / name)
-
-
 def finetune(job: Finetuning) -> None:
     """Train an adapter, resuming from ``job.work``, and write it to ``job.out`` if it passes the checks.
 
     On a CPU the same job gives the same bytes, even if it was killed and resumed. Of several runs that train the same
     adapter one works, and the others wait.
     """
-    if job.is_finished():
-        return
-    if job.wandb:
-        require_wandb()
     rank = processes.join(job.device, job.settings.processes)
     with files.locked(job.work) if rank == 0 else nullcontext():
         torch.distributed.barrier()  # until the first process has the lock
-        if not job.is_finished():  # by another run, while this one waited
+        if not job.is_finished():  # by then, by another run
             train(job, rank)
     processes.leave()
 
@@ -167,7 +149,6 @@ def train(job: Finetuning, rank: int) -> None:
     steps = settings.steps(len(batches.order))
     kept = settings.kept(steps)
     attach_lora(backbone.model, backbone.family, settings.lora, job.spec["seed"])
-    checkpoints.require_room(sum(weight.numel() for weight in trainable(backbone.model)))
     backbone.model.recompute, backbone.model.compiles = plan.activation_checkpointing, settings.compile_layers
     model = deepspeed.build(deepspeed.Objective(backbone.model, backbone.shifted).train(), settings, steps)
     with processes.float32_products(job.device) as products, plan.explained():
@@ -184,7 +165,8 @@ def train(job: Finetuning, rank: int) -> None:
         files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
         shutil.rmtree(job.kept, ignore_errors=True)
-        _link(OUTPUTS, job.out, job.kept)
+        with suppress(OSError):  # a disk without hard links keeps none
+            shutil.copytree(job.out, job.kept, copy_function=os.link)
 
 
 def _pairs(job: Finetuning, backbone: Backbone) -> Pairs:

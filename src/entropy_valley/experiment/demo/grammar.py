@@ -46,40 +46,22 @@ LONGEST = 14  # English words
 
 
 def _rows(section: str, record: Any = Words) -> tuple[Any, ...]:
-    return tuple(record(*row) for row in LEXICON[section])
-
-
-def _verb(objects: str, en: str, zh: str, de: str, fr: str, de_preposition: str = "") -> Verb:
-    """A verb of the lexicon, where forms stand as ``switch switches switched … off``."""
-
-    def forms(cell: str) -> tuple[str, ...]:
-        inflected, _, particle = cell.partition(" … ")
-        return (*inflected.split(), particle)
-
-    return Verb(objects, forms(en), zh, forms(de), forms(fr), de_preposition)
-
-
-def _filled(template: str, words: Words) -> Words:
-    return Words(*(text.format(word) for text, word in zip(LEXICON[template], words, strict=True)))
+    """The words of a section of the lexicon; the forms of one are a tuple."""
+    rows = ((tuple(cell) if isinstance(cell, list) else cell for cell in row) for row in LEXICON[section])
+    return tuple(record(*row) for row in rows)
 
 
 SUBJECTS = _rows("subjects", Pronoun)
 RECIPIENTS = _rows("recipients", Pronoun)
 NOUNS = _rows("nouns", Noun)
 ADJECTIVES = _rows("adjectives", Adjective)
-VERBS = tuple(verb for verb in _rows("verbs", _verb) if "{p}" not in verb.zh)
-DITRANSITIVE = tuple(verb for verb in _rows("verbs", _verb) if "{p}" in verb.zh)
+VERBS, DITRANSITIVE = _rows("verbs", Verb), _rows("ditransitive", Verb)
 PEOPLE, CITIES, MEASURES, LABELS = map(_rows, ("people", "cities", "measures", "labels"))
 PRODUCT = LABELS[-1]  # the placeholder #PRODUCT#
 CONJUNCTIONS, QUESTIONS = map(_rows, ("conjunctions", "questions"))
 OPENERS, LONG_OPENERS = _rows("openers", Opener), _rows("long_openers", Opener)
-TIMES, HABITS, PAST, MANNERS = map(_rows, ("times", "habits", "past", "manners"))
-CLOCK = (
-    *(_filled("at_hour", Words(*4 * [str(hour)])) for hour in range(2, 13)),
-    *(_filled("in_minutes", Words(*4 * [str(minutes)])) for minutes in range(5, 60, 5)),
-)
-PLACES = (*_rows("places"), *(_filled("in_city", city) for city in CITIES))
-COMPANY = tuple(_filled("together", person) for person in PEOPLE)
+TIMES, CLOCK, HABITS, PAST = map(_rows, ("times", "clock", "habits", "past"))
+MANNERS, PLACES, COMPANY = map(_rows, ("manners", "places", "company"))
 
 # What goes together
 _PERSONS = tuple(noun for noun in NOUNS if "p" in noun.kinds)
@@ -87,12 +69,7 @@ _OBJECTS = {verb: tuple(noun for noun in NOUNS if set(noun.kinds) & set(verb.obj
 _ATTRIBUTES = {noun: tuple(word for word in ADJECTIVES if set(word.kinds) & set(noun.kinds)) for noun in NOUNS}
 _PREDICATES = {noun: tuple(word for word in words if word.predicative) for noun, words in _ATTRIBUTES.items()}
 _DESCRIBED = tuple(noun for noun, words in _PREDICATES.items() if words)
-_INVOLUNTARY = ("forget", "lose")
-
-# How often
-_DETERMINERS = {"the": 8, "a": 3, "this": 2, "my": 2, "our": 1, "your": 2, "number": 2}
-_MOODS = {"present": 8, "perfect": 3, "can": 2, "cannot": 2, "must": 2, "should": 1, "will": 2, "want": 2}
-_HEADINGS = ("#PRS_ORG#", "#PRODUCT#")
+_HEADINGS = LEXICON["headings"]
 
 
 def stream(seed: int) -> Iterator[Words]:
@@ -195,7 +172,7 @@ def _action(
     """An action that makes sense in one of ``moods`` (default: any); a brief one has no place or manner."""
     while True:
         someone = subject or _subject(rng)
-        mood = rng.choice(moods) if moods else _weighted(rng, _MOODS)
+        mood = rng.choice(moods) if moods else _weighted(rng, "moods")
         verb = rng.choice(DITRANSITIVE if rng.random() < 0.17 else VERBS)
         while not _possible(verb, mood):
             verb = rng.choice(VERBS)
@@ -214,7 +191,7 @@ def _possible(verb: Verb, mood: str) -> bool:
     """Whether a verb has this mood: only voluntary ones have modals, and the perfect needs a 了 in the template."""
     if mood == "perfect":
         return "{le}" in verb.zh
-    return mood == "present" or verb.en[0] not in _INVOLUNTARY
+    return mood == "present" or verb.en[0] not in LEXICON["involuntary"]
 
 
 def _subject(rng: Random) -> Pronoun | NounPhrase | Words:
@@ -240,7 +217,7 @@ def _object(rng: Random, verb: Verb, negative: bool) -> NounPhrase | Words:
     if "x" in verb.objects and rng.random() < 0.1:
         return PRODUCT
     noun = rng.choice(_OBJECTS[verb])
-    determiner = _weighted(rng, _DETERMINERS)
+    determiner = _weighted(rng, "determiners")
     if negative and determiner in ("a", "number"):
         determiner = "the"
     if determiner == "number":
@@ -269,8 +246,9 @@ def _circumstance(rng: Random) -> tuple[Words | None, Words | None]:
     return None, rng.choice(MANNERS) if kind < 0.18 else None
 
 
-def _weighted(rng: Random, weights: dict[str, int]) -> str:
-    return rng.choices(tuple(weights), tuple(weights.values()))[0]
+def _weighted(rng: Random, what: str) -> str:
+    weights = LEXICON["how_often"][what]
+    return rng.choices([*weights], [*weights.values()])[0]
 
 
 _FORMS = {"en": ("en", "en_plural"), "zh": ("zh",), "de": ("de", "de_plural", "oblique"), "fr": ("fr", "fr_plural")}

@@ -10,10 +10,10 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections import namedtuple
-from importlib import resources
+from pathlib import Path
 from typing import Any, NamedTuple
 
-LEXICON = json.loads(resources.files("entropy_valley.experiment.demo").joinpath("lexicon.json").read_text("utf-8"))
+LEXICON = json.loads(Path(__file__).with_name("lexicon.json").read_text("utf-8"))
 
 
 # Words. A noun's `kinds` decide which verbs and adjectives it takes: d document, x digital, t thing, m machine,
@@ -29,7 +29,7 @@ Adjective = namedtuple("Adjective", "kinds en zh de fr before predicative")
 # ich, er and participle; in `fr`, infinitive, je, il, nous, vous and participle. A particle or "" comes last: in German
 # one word is a separable prefix, several are a fixed phrase. `zh` is a template of {o} (object), {p} (recipient, of
 # ditransitive verbs only) and {le} (了). `de_preposition` governs an accusative object.
-Verb = namedtuple("Verb", "objects en zh de fr de_preposition")
+Verb = namedtuple("Verb", "objects en zh de fr de_preposition", defaults=[""])
 # `person`: 0 I, 1 he, she and every noun, 2 we, 3 the formal you. A recipient is a German dative; `fr_stressed` is its
 # form after a French imperative.
 Pronoun = namedtuple("Pronoun", "en zh de fr person fr_stressed", defaults=[""])
@@ -97,8 +97,8 @@ class Language(ABC):
     stop, question_mark, because = ".", "?", ""
 
     @abstractmethod
-    def order(self, order: Command | Tap, first: bool = True) -> str:
-        """A command or a tap; ``first`` where it begins the sentence."""
+    def command(self, command: Command, first: bool) -> str:
+        """A command; ``first`` where it begins the sentence."""
 
     @abstractmethod
     def clause(self, clause: Clause, order: str = "main") -> str:
@@ -126,6 +126,14 @@ class Language(ABC):
             case Reason(clause, reason):
                 return f"{self.clause(clause)}{self.because}{self.clause(reason, 'final')}"
         return self.order(utterance)
+
+    def order(self, order: Command | Tap, first: bool = True) -> str:
+        """A command or a tap."""
+        if isinstance(order, Command):
+            return self.command(order, first)
+        # Plain, polite, and polite behind a condition; each without a heading, and with one.
+        template = LEXICON["taps"][self.code][order.polite * (1 if first else 2)][bool(order.heading)]
+        return template.format(heading=order.heading, label=self.phrase(order.label))
 
     def statement(self, clause: Clause, opener: Opener | None) -> str:
         return join(self.phrase(opener), self.clause(clause))
@@ -155,11 +163,9 @@ class Language(ABC):
 class English(Language):
     code, because = "en", " because "
 
-    def order(self, order: Command | Tap, first: bool = True) -> str:
-        please = "please" if order.polite else ""
-        if isinstance(order, Tap):
-            return join(f"under {order.heading}," if order.heading else "", please, "tap", order.label.en)
-        return join(please, "do not" if order.negative else "", order.action.verb.en[0], self.rest(order.action))
+    def command(self, command: Command, first: bool) -> str:
+        words = ("please" if command.polite else "", "do not" if command.negative else "", command.action.verb.en[0])
+        return join(*words, self.rest(command.action))
 
     def clause(self, clause: Clause, order: str = "main") -> str:
         return join(*self.parts(clause))
@@ -181,14 +187,10 @@ class English(Language):
                 return f"the {subject}", finite, rest
         base, third, participle, _ = clause.verb.en
         subject, singular, rest = self.phrase(clause.subject), clause.person == 1, self.rest(clause)
-        match clause.mood:
-            case "present":
-                return subject, third if singular else base, rest
-            case "perfect":
-                return subject, "has" if singular else "have", join("already", participle, rest)
-            case "want" if singular:
-                return subject, "wants to", join(base, rest)
-        return subject, MODALS[clause.mood].en, join(base, rest)
+        if clause.mood == "present":
+            return subject, third if singular else base, rest
+        verb = f"already {participle}" if clause.mood == "perfect" else base
+        return subject, MODALS[clause.mood].en[singular], join(verb, rest)
 
     def rest(self, action: Action) -> str:
         recipient = f"to {self.phrase(action.recipient)}" if action.recipient else ""
@@ -203,11 +205,8 @@ class English(Language):
 class Chinese(Language):
     code, stop, question_mark, because = "zh", "。", "？", "，因为"
 
-    def order(self, order: Command | Tap, first: bool = True) -> str:
-        please = "请" if order.polite else ""
-        if isinstance(order, Tap):
-            return (f"在{order.heading}下，" if order.heading else "") + f"{please}点击{order.label.zh}"
-        return please + ("不要" if order.negative else "") + self.predicate(order.action)
+    def command(self, command: Command, first: bool) -> str:
+        return "请" * command.polite + "不要" * command.negative + self.predicate(command.action)
 
     def clause(self, clause: Clause, order: str = "main") -> str:
         match clause:
@@ -251,15 +250,12 @@ class German(Language):
 
     code, because = "de", ", weil "
 
-    def order(self, order: Command | Tap, first: bool = True) -> str:
+    def command(self, command: Command, first: bool) -> str:
         """An imperative; *bitte* begins a sentence, else it follows the verb."""
-        please = "bitte" if order.polite else ""
+        please = "bitte" if command.polite else ""
         before, after = (please, "") if first else ("", please)
-        if isinstance(order, Tap):
-            heading = f"unter {order.heading}" if order.heading else ""
-            return join(before, "tippen Sie", after, heading, "auf", order.label.de)
-        infinitive, *_, particle = order.action.verb.de
-        return join(before, infinitive, "Sie", self.middle(order.action, order.negative, after), particle)
+        infinitive, *_, particle = command.action.verb.de
+        return join(before, infinitive, "Sie", self.middle(command.action, command.negative, after), particle)
 
     def statement(self, clause: Clause, opener: Opener | None) -> str:
         text = self.clause(clause, opener.order if opener else "main")
@@ -332,15 +328,12 @@ class French(Language):
         elided = _ELISION.sub(r"\1'", super().text(utterance))
         return elided.replace("à le ", "au ").replace("si il ", "s'il ")
 
-    def order(self, order: Command | Tap, first: bool = True) -> str:
-        if isinstance(order, Tap):
-            verb = "veuillez appuyer" if order.polite else "appuyez"
-            return join(f"sous {order.heading}," if order.heading else "", verb, "sur", order.label.fr)
-        action, clitic = order.action, self.clitic(order.action)
+    def command(self, command: Command, first: bool) -> str:
+        action, clitic = command.action, self.clitic(command.action)
         infinitive, *_, vous, _, particle = action.verb.fr
-        if order.polite:
-            verb = join("veuillez", "ne pas" if order.negative else "", clitic, infinitive)
-        elif order.negative:
+        if command.polite:
+            verb = join("veuillez", "ne pas" if command.negative else "", clitic, infinitive)
+        elif command.negative:
             verb = join("ne", clitic, vous, "pas")
         else:
             verb = f"{vous}-{action.recipient.fr_stressed}" if clitic else vous

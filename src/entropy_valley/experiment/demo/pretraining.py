@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.functional import dropout
 
 from entropy_valley import files
 from entropy_valley.experiment.demo.settings import SHAPE, Pretraining, stock_config
@@ -70,12 +71,9 @@ class PretrainingJob:
 def pretrain(job: PretrainingJob) -> None:
     """Train tokenizer and model, resuming from ``job.work``, and write a checkpoint folder to ``job.out``.
 
-    A finished checkpoint of the same job is kept. Its ``checkpoint.json`` has the dev cross-entropies. The same job
-    gives the same bytes, even if it was killed and resumed.
+    Its ``checkpoint.json`` has the dev cross-entropies. The same job gives the same bytes, even if it was killed and
+    resumed.
     """
-    origin, whole = checkpoint.read_origin(job.out), all((job.out / name).exists() for name in checkpoint.WRITTEN)
-    if whole and (origin.get("spec"), origin.get("data")) == (job.spec, job.data):
-        return
     dev = _read(job.dev)
     family, tokenizer, model, batches, dropped = _begin(job)
     with float32_products("cpu"):
@@ -112,10 +110,10 @@ def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuati
     if settings.precision:
         for part in (model, model.lm_head):
             part.forward = torch.autocast("cpu", torch.bfloat16)(part.forward)  # type: ignore[method-assign]
-    if settings.dropout:
+    if rate := settings.dropout:
         for name, module in model.named_modules():
             if name.endswith(("embed_tokens", "o_proj", "down_proj")):
-                module.register_forward_hook(functools.partial(_dropped, settings.dropout))
+                module.register_forward_hook(lambda part, _, states: dropout(states, rate, part.training))
     pairs = join_pairs(list(_tokenised(job, rows, tokenizer).values()))
     batches = _batches(job, family, tokenizer, pairs, settings.batch, settings.all_mask_share)
     return family, tokenizer, model, batches, pairs.dropped
@@ -155,10 +153,6 @@ def new_model(family: str, seed: int, **shape: int) -> Decoder:
     kind = find_family(family)
     tied = any(release.config.get("tie_word_embeddings") for release in kind.releases)
     return empty_model(kind, {**stock_config(**shape), "tie_word_embeddings": tied}, torch.float32, "cpu")
-
-
-def _dropped(rate: float, part: torch.nn.Module, _: Any, states: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.dropout(states, rate, part.training)
 
 
 def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveFloat, PositiveInt
 
 from entropy_valley.settings import Directions, RandomSeed, Refers, Section, Share
 from entropy_valley.training.settings import EosPadding
@@ -50,22 +50,13 @@ class Pretraining(Section):
     )
     width: PositiveInt = Field(description="of the residual stream")
     layers: PositiveInt = Field(description="transformer blocks")
-    heads: PositiveInt = Field(description="of attention")
-    kv_heads: PositiveInt = Field(description="key and value heads")
+    heads: PositiveInt = Field(description="of attention; `width` is a multiple of twice their number")
+    kv_heads: PositiveInt = Field(description="key and value heads; `heads` is a multiple of them")
     ffn: PositiveInt = Field(description="width of the feed-forward layers")
     context: PositiveInt = Field(description="largest number of tokens of prompt and canvas together")
     directions: Annotated[Directions | None, Refers("directions")] = Field(
         None, description="corpora it reads; null: all of the matrix"
     )
-
-    @model_validator(mode="after")
-    def _whole_heads(self) -> Self:
-        if self.width % (2 * self.heads):
-            width = f"`width` {self.width} / `heads` {self.heads}"
-            raise ValueError(f"{width} is not an even number, as rotary positions need")
-        if self.heads % self.kv_heads:
-            raise ValueError(f"`kv_heads` {self.kv_heads} does not divide `heads` {self.heads}")
-        return self
 
 
 class Estimator(Section):
@@ -85,9 +76,3 @@ class Estimator(Section):
     minimum_spearman: float = Field(
         0.75, ge=-1, le=1, description="below it, on held-out drops, repeats or replacements, the estimator is refused"
     )
-
-    @model_validator(mode="after")
-    def _whole_heads(self) -> Self:
-        if self.width % self.heads:
-            raise ValueError(f"`heads` {self.heads} does not divide `width` {self.width}")
-        return self

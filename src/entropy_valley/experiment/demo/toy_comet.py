@@ -16,7 +16,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment.demo.settings import Estimator
 from entropy_valley.progress import progress
 from entropy_valley.scoring.comet import batch_scores
-from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS, comet_models
+from entropy_valley.scoring.comet_checkpoint import CHECKPOINT, HPARAMS, MANIFEST, comet_models
 from entropy_valley.training.log import require_finite
 
 if TYPE_CHECKING:
@@ -77,19 +77,13 @@ def new_model(folder: Path, tokenizer: Any, config: Estimator, **encoder: Any) -
         attention_probs_dropout_prob=0.0,
         type_vocab_size=1,
         layer_norm_eps=1e-5,
-        pad_token_id=SPECIAL.index("<pad>"),
-        bos_token_id=SPECIAL.index("<s>"),
-        eos_token_id=SPECIAL.index("</s>"),
     ).save_pretrained(folder / ENCODER)
     torch.manual_seed(config.seed)
     with contextlib.chdir(folder):
         return comet_models().RegressionMetric(
             nr_frozen_epochs=0,
             keep_embeddings_frozen=False,
-            encoder_model="XLM-RoBERTa",
             pretrained_model=ENCODER,
-            pool="avg",
-            layer="mix",
             layer_transformation="sparsemax",
             layer_norm=False,
             dropout=0.0,
@@ -210,7 +204,6 @@ def corrupt_at_random(
 GATED = ("drop", "repeat", "replace")
 HELD_OUT = 300
 TOKENIZER_PAIRS = 20_000
-IDENTITY = "comet.json"
 Corpora = Mapping[str, Sequence[Mapping[str, str]]]  # rows ``{source, target}`` by direction
 _PERFECT = 0.12  # share of references left as they are
 _SHUFFLED_KINDS = (*KINDS, MIXED, MIXED)
@@ -218,17 +211,12 @@ _SCORING_BATCH = 64
 
 
 def make(spec: Mapping[str, Any], train: Sequence[str], dev: Sequence[str], folder: Path) -> None:
-    """Train the toy COMET and write it to ``folder``, unless it is there.
+    """Train the toy COMET and write it to ``folder``.
 
     ``spec``: the params of the rule ``train_comet``. ``train`` and ``dev``: paths of pairs, each in its direction's
     folder. Raises InputError, and writes nothing, if ρ is below the minimum for one of the :data:`GATED` kinds.
     """
     config = Estimator.model_validate({key: value for key, value in spec.items() if key != "revision"})
-    identity: dict[str, Any] = {"spec": dict(spec), "pairs": [files.file_digest(path) for path in (*train, *dev)]}
-    if (folder / IDENTITY).exists() and (folder / CHECKPOINT).exists():
-        finished = {**identity, "digest": files.file_digest(folder / CHECKPOINT)}
-        if finished.items() <= files.read_json(folder / IDENTITY).items():
-            return
 
     import torch
 
@@ -241,13 +229,13 @@ def make(spec: Mapping[str, Any], train: Sequence[str], dev: Sequence[str], fold
         fit(model, examples(pairs, config), config)
         correlations = evaluate(model, held_out, config.seed + 2)
         least = config.minimum_spearman
-        weak = {kind: round(rho, 3) for kind in GATED if not (rho := correlations["all"][kind]) >= least}  # also NaN
+        weak = {kind: round(rho, 3) for kind in GATED if not (rho := correlations[kind]) >= least}  # also NaN
         if weak:
             problem = f"Spearman correlation with the true corruption below {least} on held-out sentences: {weak}"
             remedy = "Raise scoring.comet.training.steps, or give more training sentences."
             raise InputError("toy COMET", problem, remedy)
         digest = files.file_digest(write_checkpoint(model, new))
-        files.write_json(new / IDENTITY, {**identity, "digest": digest, "spearman": correlations})
+        files.write_json(new / MANIFEST, {"digest": digest, "spearman": correlations})
 
 
 def _read(paths: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
@@ -263,10 +251,10 @@ class ReferencePair(NamedTuple):
     target: str
 
 
-class Example(NamedTuple):
-    """A sentence pair with corrupted copies of its reference and the quality of each."""
+class Batch(NamedTuple):
+    """Sentence pairs; then the corrupted copies of each reference, pair by pair, and the quality of each."""
 
-    pair: ReferencePair
+    pairs: list[ReferencePair]
     hypotheses: list[str]
     qualities: list[float]
 
@@ -275,40 +263,34 @@ def draw_pairs(corpora: Corpora, count: int, seed: int) -> list[ReferencePair]:
     """``count`` pairs in equal shares of the directions (rows ``{source, target}``), drawn with replacement."""
     generator = random.Random(seed)
     share = -(-count // len(corpora))
-    drawn = [
-        ReferencePair(direction, row["source"], row["target"])
-        for direction, rows in corpora.items()
-        for row in generator.choices(rows, k=share)
-    ]
+    drawn = []
+    for direction, rows in corpora.items():
+        drawn += [ReferencePair(direction, row["source"], row["target"]) for row in generator.choices(rows, k=share)]
     return generator.sample(drawn, count)
 
 
-def examples(pairs: Sequence[ReferencePair], config: Estimator) -> list[list[Example]]:
+def examples(pairs: Sequence[ReferencePair], config: Estimator) -> list[Batch]:
     """Batches of references of similar length (less padding), in random order, a function of the seed."""
     generator = random.Random(config.seed + 1)
-    vocabulary = _vocabularies(pairs)
+    vocabulary: dict[str, list[str]] = defaultdict(list)  # of each direction's references, units as often as they occur
+    for pair in pairs:
+        vocabulary[pair.direction] += units(pair.target)
     ordered = sorted(pairs, key=lambda pair: len(pair.target.encode()))
-    batches = [ordered[start : start + config.pairs] for start in range(0, len(ordered), config.pairs)]
+    batches = [Batch(ordered[start : start + config.pairs], [], []) for start in range(0, len(ordered), config.pairs)]
     generator.shuffle(batches)
-    return [
-        [_example(pair, vocabulary[pair.direction], config.corruptions, generator) for pair in batch]
-        for batch in batches
-    ]
+    for batch in batches:
+        for pair in batch.pairs:
+            for _ in range(config.corruptions):
+                text, quality = pair.target, HIGHEST
+                if generator.random() >= _PERFECT:
+                    kind = generator.choice(_SHUFFLED_KINDS)
+                    text, quality = corrupt_at_random(pair.target, kind, vocabulary[pair.direction], generator)
+                batch.hypotheses.append(text)
+                batch.qualities.append(quality)
+    return batches
 
 
-def _example(pair: ReferencePair, vocabulary: Sequence[str], copies: int, generator: random.Random) -> Example:
-    hypotheses, qualities = [], []
-    for _ in range(copies):
-        text, quality = pair.target, HIGHEST
-        if generator.random() >= _PERFECT:
-            kind = generator.choice(_SHUFFLED_KINDS)
-            text, quality = corrupt_at_random(pair.target, kind, vocabulary, generator)
-        hypotheses.append(text)
-        qualities.append(quality)
-    return Example(pair, hypotheses, qualities)
-
-
-def fit(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -> None:
+def fit(model: Any, batches: Sequence[Batch], config: Estimator) -> None:
     """Fit ``model`` to the qualities by mean squared error: AdamW, warm-up, half a cosine; one batch a step."""
     import torch
     from transformers import get_cosine_schedule_with_warmup
@@ -331,59 +313,42 @@ def fit(model: Any, batches: Sequence[Sequence[Example]], config: Estimator) -> 
     model.eval()
 
 
-def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, dict[str, float]]:
-    """Spearman's ρ of score and true quality on corrupted held-out references.
-
-    ``{"all": {kind: ρ}, direction: {kind: ρ}, …}`` with every kind of corruption, ``mixed`` ones, and ``gated``: the
-    gated kinds pooled. "all" pools the directions.
-    """
+def evaluate(model: Any, corpora: Corpora, seed: int) -> dict[str, float]:
+    """Spearman's ρ of score and true quality on corrupted held-out references of all directions, for every kind of
+    corruption."""
     import pandas as pd
     from scipy.stats import spearmanr
 
     generator = random.Random(seed)
-    rows: list[tuple[str, str, float, float]] = []
-    for direction, held_out in corpora.items():
-        pairs = [ReferencePair(direction, row["source"], row["target"]) for row in held_out[:HELD_OUT]]
-        vocabulary = _vocabularies(pairs)[direction]
+    rows: list[tuple[str, float, float]] = []
+    for held_out in corpora.values():
+        pairs = [(row["source"], row["target"]) for row in held_out[:HELD_OUT]]
+        vocabulary = [unit for _, target in pairs for unit in units(target)]
         for kind in (*KINDS, MIXED):
-            corrupted = [corrupt_at_random(pair.target, kind, vocabulary, generator) for pair in pairs]
-            segments = [(pair.source, text, pair.target) for pair, (text, _) in zip(pairs, corrupted, strict=True)]
+            segments, qualities = [], []
+            for source, target in pairs:
+                text, quality = corrupt_at_random(target, kind, vocabulary, generator)
+                segments.append((source, text, target))
+                qualities.append(quality)
             scores: list[float] = []
             for start in range(0, len(segments), _SCORING_BATCH):
                 scores += batch_scores(model, segments[start : start + _SCORING_BATCH])
-            rows += [(direction, kind, quality, score) for (_, quality), score in zip(corrupted, scores, strict=True)]
-    scored = pd.DataFrame(rows, columns=["direction", "kind", "quality", "score"])
-    report: dict[str, dict[str, float]] = {}
-    for name in ("all", *corpora):
-        own = scored if name == "all" else scored[scored.direction == name]
-        parts = {kind: own[own.kind == kind] for kind in (*KINDS, MIXED)} | {"gated": own[own.kind.isin(GATED)]}
-        # NaN if one side is constant
-        report[name] = {kind: float(spearmanr(part.quality, part.score).statistic) for kind, part in parts.items()}
-    return report
+            rows += [(kind, *both) for both in zip(qualities, scores, strict=True)]
+    scored = pd.DataFrame(rows, columns=["kind", "quality", "score"])
+    # NaN if one side is constant
+    return {str(kind): float(spearmanr(part.quality, part.score).statistic) for kind, part in scored.groupby("kind")}
 
 
-def _vocabularies(pairs: Sequence[ReferencePair]) -> dict[str, list[str]]:
-    """The units of each direction's references, as often as they occur."""
-    vocabularies: dict[str, list[str]] = defaultdict(list)
-    for pair in pairs:
-        vocabularies[pair.direction] += units(pair.target)
-    return vocabularies
-
-
-def _loss(model: Any, batch: Sequence[Example]) -> torch.Tensor:
+def _loss(model: Any, batch: Batch) -> torch.Tensor:
     """Mean squared error; each source and reference is encoded once for all its hypotheses."""
     import torch
 
-    copies = len(batch[0].hypotheses)
-    texts = [example.pair.source for example in batch] + [example.pair.target for example in batch]
-    qualities: list[float] = []
-    for example in batch:
-        texts += example.hypotheses
-        qualities += example.qualities
-    inputs = model.encoder.prepare_sample(texts)
+    pairs, copies = len(batch.pairs), len(batch.hypotheses) // len(batch.pairs)
+    sources, references = [pair.source for pair in batch.pairs], [pair.target for pair in batch.pairs]
+    inputs = model.encoder.prepare_sample(sources + references + batch.hypotheses)
     embedded = model.get_sentence_embedding(inputs["input_ids"], inputs["attention_mask"])
-    source, reference, hypothesis = embedded.split([len(batch), len(batch), len(qualities)])
+    source, reference, hypothesis = embedded.split([pairs, pairs, len(batch.hypotheses)])
     score = model.estimate(
         source.repeat_interleave(copies, 0), hypothesis, reference.repeat_interleave(copies, 0)
     ).score
-    return torch.nn.functional.mse_loss(score, torch.tensor(qualities))
+    return torch.nn.functional.mse_loss(score, torch.tensor(batch.qualities))

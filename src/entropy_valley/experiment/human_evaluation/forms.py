@@ -6,13 +6,12 @@ them depends on which system an output is of.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader
 from markdown import markdown
 from openpyxl import Workbook
@@ -32,7 +31,6 @@ COLUMNS = (*TEXTS, *RATINGS, PREFERENCE, NOTES)
 GRADES, CHOICES = ("1", "2", "3", "4", "5"), ("A", "B", "Tie")
 SHEET, ABOUT = "Ratings", "Pack"  # the sheets
 _WIDTHS = dict(zip(COLUMNS, (14, 44, 44, 44, 44, 11, 11, 11, 11, 13, 30), strict=True))  # in characters
-_RIGHT_TO_LEFT = ("ar", "fa", "he", "ur", "yi")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")  # XML has no such characters
 _HERE = Path(__file__).parent
 
@@ -45,12 +43,9 @@ def texts(row: PackRow) -> tuple[str, ...]:
 def write_csv(path: Path, pack: Pack, ratings: Mapping[str, Sequence[str]] | None = None) -> None:
     """The form as CSV: UTF-8 with a byte order mark, which Excel needs. ``ratings`` fills the last columns of rows."""
     filled, empty = ratings or {}, [""] * len(COLUMNS[len(TEXTS) :])
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    for row in pack.rows:
-        writer.writerow([*map(guarded, texts(row)), *map(guarded, filled.get(row.id, empty))])
-    files.write_text(path, "\ufeff" + out.getvalue())
+    rows = [[*texts(row), *filled.get(row.id, empty)] for row in pack.rows]
+    form = pd.DataFrame(rows, columns=COLUMNS).map(guarded)
+    files.write_text(path, "\ufeff" + form.to_csv(index=False, lineterminator="\r\n"))
 
 
 def write_xlsx(path: Path, pack: Pack, annotator: str) -> None:
@@ -61,7 +56,7 @@ def write_xlsx(path: Path, pack: Pack, annotator: str) -> None:
     book = Workbook()
     sheet = book.active
     sheet.title = SHEET
-    _fill(sheet, map(texts, pack.rows), pack.direction.split("-"))
+    _fill(sheet, map(texts, pack.rows))
     _choices(sheet, len(pack.rows))
     about = book.create_sheet(ABOUT)
     for line in (("Pack", pack.code), ("Direction", pack.direction), ("Annotator", annotator)):
@@ -72,7 +67,7 @@ def write_xlsx(path: Path, pack: Pack, annotator: str) -> None:
         book.save(temporary)
 
 
-def _fill(sheet: Worksheet, rows: Iterable[Sequence[str]], languages: Sequence[str]) -> None:
+def _fill(sheet: Worksheet, rows: Iterable[Sequence[str]]) -> None:
     sheet.append(COLUMNS)
     for cell in sheet[1]:
         cell.font, cell.alignment = Font(bold=True), Alignment(wrap_text=True, vertical="center")
@@ -81,9 +76,7 @@ def _fill(sheet: Worksheet, rows: Iterable[Sequence[str]], languages: Sequence[s
         for place, name in enumerate(COLUMNS, 1):
             cell = sheet.cell(number, place)
             cell.protection = Protection(locked=name in TEXTS)
-            language = languages[0] if name == "Source" else languages[1] if name in TEXTS[2:] else ""
-            order = 2 if base_language(language) in _RIGHT_TO_LEFT else 0
-            cell.alignment = Alignment(wrap_text=True, vertical="top", readingOrder=order)
+            cell.alignment = Alignment(wrap_text=True, vertical="top")  # a text's first letter says where it begins
             if name in TEXTS:
                 # A text stays one, whatever it begins with; spreadsheets read a plain _x000D_ as a carriage return.
                 cell.value, cell.data_type = re.sub("_(?=x[0-9a-fA-F]{4}_)", "_x005F_", row[place - 1]), "s"

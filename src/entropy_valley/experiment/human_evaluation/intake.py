@@ -6,7 +6,6 @@ Forms come back from Excel, LibreOffice and the page for annotators; all cells a
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import itertools
@@ -37,12 +36,11 @@ from entropy_valley.experiment.human_evaluation.forms import (
     TEXTS,
 )
 from entropy_valley.experiment.human_evaluation.pack import SCALES, SYSTEMS, Behind, Pack, read_mapping
-from entropy_valley.texts import unguarded
+from entropy_valley.texts import counted, unguarded
 
-_ENCODINGS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}  # by the mark; else UTF-8
 _SEPARATOR = re.compile(r'^\s*"?ID"?\s*([,;\t])', re.MULTILINE)  # in the header, which may stand below a title
 LARGEST = 2**23  # bytes of a form, packed or not
-WIDEST = 100  # columns of it that are read
+WIDEST, LONGEST = 100, 10_000  # columns and rows of it that are read: an empty cell may be far from the others
 MOST = 100  # problems that are listed
 _NO_FORM = "Open it in a spreadsheet program, and save it as .xlsx or as CSV UTF-8."
 
@@ -56,15 +54,6 @@ class Rating:
     scores: Mapping[str, Mapping[str, int]]  # by slot, a or b: adequacy and fluency
     preference: str  # a, b or tie
     notes: str
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """All rows, titles above the header too; ``annotator`` is whom a spreadsheet says that it is for; None if it says
-    nothing."""
-
-    rows: list[list[str]]
-    annotator: str | None = None
 
 
 def write_ratings(
@@ -81,7 +70,7 @@ def write_ratings(
         remedy = f"Make the forms by `snakemake packs`, have them filled in, and put them there: {form}."
         raise InputError(folder, f"has no filled form of {pack.direction}", remedy)
     ratings = read_forms(list(map(Path, paths)), pack, params["annotators"])
-    behind = read_mapping(mapping_file, pack)
+    behind = read_mapping(mapping_file)
     for annotator, given in ratings.items():
         part = "" if len(given) == len(pack.rows) else ": the form is partial"
         print(f"{annotator} rated {len(given)} of {len(pack.rows)} sentences{part}", file=sys.stderr)
@@ -101,46 +90,40 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
     ratings: dict[str, list[Rating]] = {}
     first: dict[str, Path] = {}
     for path in paths:
-        name = annotator_of(path, pack)
+        name = path.stem.removeprefix(f"{pack.direction}.")
         if name not in annotators:
             problems.append(f"{path}: is named after no annotator; there are {', '.join(annotators)}")
         elif first.setdefault(name, path) != path:
             problems.append(f"{path}: is a second form of {name}, beside {first[name].name}; keep one")
-    for path in paths:
         try:
-            read, found = _read_form(path, pack, read_sheet(path, len(pack.rows)))
+            ratings[name], found = _read_form(path, name, pack)
         except InputError as error:
-            read, found = [], [f"{error.place}: {error.problem}. {error.remedy}"]
-        ratings[annotator_of(path, pack)] = read
+            found = [f"{error.place}: {error.problem}. {error.remedy}"]
         problems += found
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems[:MOST])
         listed += f"\n  … and {len(problems) - MOST} more" if len(problems) > MOST else ""
-        what = f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'} in filled forms"
-        raise InputError(f"pack {pack.code}", f"{what}:{listed}\n", "Correct these cells, and run it again.")
+        what = f"{counted(len(problems), 'problem')} in filled forms:{listed}\n"
+        raise InputError(f"pack {pack.code}", what, "Correct these cells, and run it again.")
     return {annotator: ratings[annotator] for annotator in annotators if annotator in ratings}
 
 
-def annotator_of(path: Path, pack: Pack) -> str:
-    """Whose form a file is, by its name."""
-    return path.stem.removeprefix(f"{pack.direction}.")
-
-
-def _read_form(path: Path, pack: Pack, sheet: Sheet) -> tuple[list[Rating], list[str]]:
+def _read_form(path: Path, annotator: str, pack: Pack) -> tuple[list[Rating], list[str]]:
     """What is rated in a form, in the order of the pack; and its problems. Cells have the names of spreadsheet
     programs: ``A.csv:F12``."""
-    annotator, problems = annotator_of(path, pack), []
-    if sheet.annotator not in (None, annotator):
-        problems.append(f"{path}: is the form of {brief(sheet.annotator)}, by its sheet {forms.ABOUT}")
-    titles = [[_plain(name) for name in row] for row in sheet.rows]
+    rows, named = read_sheet(path)
+    problems = []
+    if named and named != annotator:
+        problems.append(f"{path}: is the form of {brief(named)}, by its sheet {forms.ABOUT}")
+    titles = [[_plain(name) for name in row] for row in rows]
     # Apple Numbers puts the name of a table above its header.
     top = next((place for place, row in enumerate(titles) if COLUMNS[0] in row), 0)
-    header = titles[top]
+    header = titles[top] if titles else []
     if wrong := [name for name in COLUMNS if header.count(name) != 1]:
         return [], [*problems, f"{path}: needs one column each of {', '.join(wrong)}"]
     shown = {row.id: dict(zip(TEXTS, forms.texts(row), strict=True)) for row in pack.rows}
     ratings: dict[str, Rating | None] = {}
-    for number, row in enumerate(sheet.rows[top + 1 :], top + 2):
+    for number, row in enumerate(rows[top + 1 :], top + 2):
         if any(cell.strip() for cell in row):
             # A row may end before its empty cells.
             cells = dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
@@ -184,10 +167,9 @@ def _read_row(
 
 
 def _plain(text: str) -> str:
-    """A cell without spaces around it and with full-width characters as ASCII: ``４`` is 4, and ``4.0`` and ``4,0``
-    are, too; ``⁴`` and ``④`` are not."""
-    wide = {ord(one): unicodedata.normalize("NFKC", one) for one in text if unicodedata.east_asian_width(one) == "F"}
-    return re.sub("[.,]0$", "", text.translate(wide).strip())
+    """A cell without spaces around it and with compatible characters as ASCII: ``４``, ``④``, ``4.0`` and ``4,0`` are
+    4."""
+    return re.sub("[.,]0$", "", unicodedata.normalize("NFKC", text).strip())
 
 
 def _same_text(text: str) -> str:
@@ -195,74 +177,56 @@ def _same_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def read_sheet(path: Path, sentences: int) -> Sheet:
-    """The cells of a form as text: no more rows and columns than a form of so many ``sentences`` may come to have.
+def read_sheet(path: Path) -> tuple[list[list[str]], str]:
+    """The cells of a form as text, and whom a spreadsheet says that it is for; "" if it says nothing.
 
     Raises :class:`InputError` for a file that is neither a spreadsheet nor CSV, or larger than a form.
     """
     files.regular(path, LARGEST)
-    rows = 1000 + 2 * sentences  # an empty cell far below the others would else be a million rows
-    return _read_xlsx(path, rows) if path.suffix.lower() == ".xlsx" else Sheet(_read_csv(path, rows))
+    return _read_xlsx(path) if path.suffix.lower() == ".xlsx" else (_read_csv(path), "")
 
 
-def _read_xlsx(path: Path, rows: int) -> Sheet:
+def _read_xlsx(path: Path) -> tuple[list[list[str]], str]:
     with files.readable(path, "spreadsheet", _NO_FORM):
-        book = load_workbook(_unpacked(path), read_only=True, data_only=True, keep_links=False)
+        _require_small(path)
+        book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
         # Apple Numbers calls the sheet Ratings "Ratings - Table 1".
-        sheets = {sheet.title.partition(" - ")[0]: _cells(sheet, rows) for sheet in book.worksheets}
+        sheets = {sheet.title.partition(" - ")[0]: _cells(sheet) for sheet in book.worksheets}
         about = {row[0]: row[1] for row in sheets.get(forms.ABOUT, ()) if len(row) > 1}
-        ratings = sheets.get(SHEET) or _cells(book.worksheets[0], rows)
-        if not ratings:
-            raise InputError(path, "its sheet of ratings is empty", "Ask the annotator for the filled form.")
-        return Sheet(ratings, about.get("Annotator") or None)
+        ratings = sheets.get(SHEET) or _cells(book.worksheets[0])
+        return ratings, about.get("Annotator", "")
 
 
-def _unpacked(path: Path) -> io.BytesIO:
-    """The parts of a spreadsheet without compression: a few bytes may unpack to any number of them."""
-    unpacked, room = io.BytesIO(), LARGEST
-    with zipfile.ZipFile(path) as packed, zipfile.ZipFile(unpacked, "w") as archive:
-        if len({*packed.namelist()}) < len(packed.namelist()):
-            raise ValueError("a part is in it twice")
-        for part in packed.infolist():
-            if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # the others unpack all at once
-                raise ValueError(f"{part.filename} is compressed in a way that no spreadsheet is")
-            with packed.open(part) as file:
-                content = file.read(room + 1)
-            room -= len(content)
-            if room < 0:
-                raise InputError(path, f"unpacks to more than {LARGEST:,} bytes, the most of a form", _NO_FORM)
-            archive.writestr(part.filename, content)
-    return unpacked
+def _require_small(path: Path) -> None:
+    """Raise :class:`InputError` for a spreadsheet that unpacks to more than :data:`LARGEST` bytes."""
+    with zipfile.ZipFile(path) as packed:
+        parts = packed.infolist()
+    # No part of the usual compressions unpacks to more than it says.
+    if not {part.compress_type for part in parts} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise ValueError("it is compressed in a way that no spreadsheet is")
+    if sum(part.file_size for part in parts) > LARGEST:
+        raise InputError(path, f"unpacks to more than {LARGEST:,} bytes, the most of a form", _NO_FORM)
 
 
-def _cells(sheet: Worksheet, rows: int) -> list[list[str]]:
+def _cells(sheet: Worksheet) -> list[list[str]]:
+    """Values as texts. ``x005F_`` marks what looks like an escape of spreadsheets; openpyxl removes it from some texts,
+    not from all."""
     sheet.reset_dimensions()  # what the file says of them may be wrong
-    cells = sheet.iter_rows(max_row=rows, max_col=WIDEST, values_only=True)
-    return [[_text(value) for value in row] for row in cells]
+    rows = sheet.iter_rows(max_row=LONGEST, max_col=WIDEST, values_only=True)
+    return [["" if value is None else str(value).replace("x005F_", "") for value in row] for row in rows]
 
 
-def _text(value: Any) -> str:
-    """A cell's value as its text; a number without a fraction goes without its point. ``x005F_`` marks what looks like
-    an escape of spreadsheets; openpyxl removes it from some texts, not from all."""
-    if value is None:
-        return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).replace("x005F_", "")
-
-
-def _read_csv(path: Path, rows: int) -> list[list[str]]:
-    content = path.read_bytes()
+def _read_csv(path: Path) -> list[list[str]]:
     try:
-        text = content.decode(_ENCODINGS.get(content[:2], "utf-8-sig"))
+        text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(path, "is not UTF-8, so its texts cannot be compared", _NO_FORM) from None
-    if text.startswith("sep="):  # Excel's own first line
-        text = text.partition("\n")[2]
     header = _SEPARATOR.search(text)
     if not header:
         raise InputError(path, "no row of it begins with a column ID", _NO_FORM)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=header[1])
     try:
-        return [[unguarded(cell) for cell in row[:WIDEST]] for row in itertools.islice(reader, rows)]
+        return [[unguarded(cell) for cell in row[:WIDEST]] for row in itertools.islice(reader, LONGEST)]
     except csv.Error as error:
         place, remedy = f"{path}:{reader.line_num}", f"Close all quotation marks. {_NO_FORM}"
         raise InputError(place, f"is not CSV ({error})", remedy) from None

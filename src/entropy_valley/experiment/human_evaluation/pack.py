@@ -71,9 +71,8 @@ def side_by_side(first: pd.DataFrame, second: pd.DataFrame, metric: str) -> pd.D
     """
     table = first[["id", "source"]].assign(reference=first["target"], first=first["hypothesis"])
     # The rows of both are in the order of the test set, whatever their index.
-    return table.assign(
-        second=[*second["hypothesis"]], difference=[*first[metric].to_numpy() - second[metric].to_numpy()]
-    )
+    difference = first[metric].to_numpy() - second[metric].to_numpy()
+    return table.assign(second=second["hypothesis"].to_numpy(), difference=difference)
 
 
 def make(sentences: pd.DataFrame, direction: str, sizes: Mapping[str, int], seed: int) -> tuple[Pack, list[Behind]]:
@@ -84,20 +83,18 @@ def make(sentences: pd.DataFrame, direction: str, sizes: Mapping[str, int], seed
     """
     chosen = choose(sentences, sizes, seed).to_dict("records")
     chosen.sort(key=lambda one: files.digest([seed, "place", one["id"]]))
-    slots, texts = [], []
+    texts, behind = [], []
     for one in chosen:
         flipped = int(files.digest([seed, "slot", one["id"]]), 16) % 2  # a fair coin
-        slots.append(dict(zip("ab", reversed(SYSTEMS) if flipped else SYSTEMS, strict=True)))
-        outputs = {slot: one[system] for slot, system in slots[-1].items()}
+        slots = dict(zip("ab", reversed(SYSTEMS) if flipped else SYSTEMS, strict=True))
+        outputs = {slot: one[system] for slot, system in slots.items()}
         texts.append({"source": one["source"], "reference": one["reference"], **outputs})
+        behind.append({"testset_id": one["id"], **slots, "bucket": one["bucket"], "difference": one["difference"]})
     # A form of another pack is told by its ids.
     code = files.digest([direction, texts])[:6]
-    rows, behind = [], []
-    for number, (one, slot, shown) in enumerate(zip(chosen, slots, texts, strict=True), 1):
-        rows.append(PackRow(f"{code}-{number:03d}", **shown))
-        hidden = {"bucket": one["bucket"], "difference": one["difference"]}
-        behind.append({"id": rows[-1].id, "testset_id": one["id"], **slot, **hidden})
-    return Pack(code, direction, tuple(rows)), behind
+    ids = [f"{code}-{number:03d}" for number in range(1, len(chosen) + 1)]
+    rows = tuple(PackRow(name, **shown) for name, shown in zip(ids, texts, strict=True))
+    return Pack(code, direction, rows), [{"id": name, **hidden} for name, hidden in zip(ids, behind, strict=True)]
 
 
 def choose(sentences: pd.DataFrame, sizes: Mapping[str, int], seed: int) -> pd.DataFrame:
@@ -110,15 +107,14 @@ def choose(sentences: pd.DataFrame, sizes: Mapping[str, int], seed: int) -> pd.D
     left, chosen = sentences, []
     for bucket in BUCKETS:
         differences = left["difference"]
-        if bucket == "first_best":
-            ranked = left[differences > 0].sort_values("difference", ascending=False, kind="stable")
-        elif bucket == "second_best":
-            ranked = left[differences < 0].sort_values("difference", kind="stable")
+        if bucket == "random":
+            ranked = left.sort_values("id", key=lambda ids: ids.map(lambda one: files.digest([seed, "random", one])))
         elif bucket == "tied":
             # Equal outputs would waste an annotator on nothing to compare.
             ranked = left[differences != 0].sort_values("difference", key=abs, kind="stable")
         else:
-            ranked = left.sort_values("id", key=lambda ids: ids.map(lambda one: files.digest([seed, "random", one])))
+            leads = differences > 0 if bucket == "first_best" else differences < 0
+            ranked = left[leads].sort_values("difference", key=abs, ascending=False, kind="stable")
         if len(ranked) < sizes[bucket]:
             problem = f"{sizes[bucket]} sentences are asked for, but the test set has {len(ranked)} left for it"
             remedy = f"Lower it to {len(ranked)} or less, or take a larger test set."
@@ -133,10 +129,6 @@ def write_mapping(path: str | Path, pack: Pack, metric: str, behind: Sequence[Be
     files.write_json(path, {"pack": pack.code, "direction": pack.direction, "metric": metric, "rows": behind})
 
 
-def read_mapping(path: str | Path, pack: Pack) -> dict[str, Behind]:
-    """What is behind each row of the pack, by its id. Raises :class:`InputError` for the mapping of another pack."""
-    content: dict[str, Any] = files.read_json(path)
-    if content["pack"] != pack.code:
-        problem = f"is of pack {content['pack']}, not of {pack.code}"
-        raise InputError(path, problem, "Use the mapping that was made with the pack.")
-    return {row["id"]: row for row in content["rows"]}
+def read_mapping(path: str | Path) -> dict[str, Behind]:
+    """What is behind each row of the pack, by its id."""
+    return {row["id"]: row for row in files.read_json(path)["rows"]}

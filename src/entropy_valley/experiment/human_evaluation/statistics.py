@@ -93,18 +93,14 @@ def agreement(ratings: pd.DataFrame) -> dict[str, float]:
     if annotators < 2 or shared["id"].nunique() < 2:
         alphas = [f"{name}_alpha" for name in (*SCALES, "preference")]
         return dict.fromkeys(("kappa", "w_low", "w_high", *alphas), math.nan)
-    scores = {
-        (system, scale): shared.pivot(index="id", columns="annotator", values=f"{system}_{scale}").to_numpy()
-        for system in SYSTEMS
-        for scale in SCALES
-    }
     chosen = shared.assign(choice=shared["preference"].map(PREFERENCES.index))
-    choices = chosen.pivot(index="id", columns="annotator", values="choice").to_numpy()
+    wide = chosen.pivot(index="id", columns="annotator")
+    choices = wide["choice"].to_numpy()
     # Four scores: two systems on two scales.
-    concordances = [kendall_w(table) for table in scores.values()]
+    concordances = [kendall_w(wide[f"{system}_{scale}"].to_numpy()) for system in SYSTEMS for scale in SCALES]
     values = {"kappa": fleiss_kappa(choices), "w_low": min(concordances), "w_high": max(concordances)}
     for scale in SCALES:
-        values[f"{scale}_alpha"] = alpha(np.vstack([scores[system, scale] for system in SYSTEMS]), "ordinal")
+        values[f"{scale}_alpha"] = alpha(np.vstack([wide[f"{system}_{scale}"] for system in SYSTEMS]), "ordinal")
     return values | {"preference_alpha": alpha(choices, "nominal")}
 
 

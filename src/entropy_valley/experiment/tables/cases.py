@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +21,6 @@ from entropy_valley.experiment.tables.coverage import EXTRACTORS, NUMBERS, PLACE
 from entropy_valley.experiment.tables.report import Data, Figure, Names, Row, Shown, aligned, figure, table
 from entropy_valley.experiment.tables.scores import main_cells
 from entropy_valley.experiment.tables.style import FONT, METHOD_COLOURS, METHOD_MARKERS
-from entropy_valley.results import REMEDY
 from entropy_valley.texts import shown
 
 if TYPE_CHECKING:
@@ -58,10 +57,12 @@ FEWEST = 8  # lines of a case, for its curve
 CHINESE = ("Noto Sans CJK SC", "Source Han Sans SC", "WenQuanYi Zen Hei", "PingFang SC", "Microsoft YaHei", "SimHei")
 NO_FONT = (  # a line in the log
     "figure cases: rows with Chinese texts are left out: this machine has no Chinese font. The table cases has them. "
-    f"Install one (Debian: apt-get install fonts-noto-cjk; elsewhere {CHINESE[0]}) and make the figure again.\n"
+    f"Install one (Debian: apt-get install fonts-noto-cjk; elsewhere {CHINESE[0]}), remove matplotlib's list of fonts "
+    "(~/.cache/matplotlib/fontlist*.json; on macOS in ~/.matplotlib), and make the figure again.\n"
 )
 _WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]"  # Chinese characters and punctuation
 _CLOSING = "，。、；：？！」』）》”’"  # begin no line
+_PIECE = rf"(?![{_CLOSING}]){_WIDE}[{_CLOSING}]*"
 
 
 def first_run(experiment: Experiment) -> list[Cell]:
@@ -130,17 +131,12 @@ def facts_of_sentences(names: Names, data: Data) -> pd.DataFrame:
         pairs = zip(items, rows["hypothesis"], strict=True)
         table[f"{method}_kept"] = [retention(found, output) if found else nan for found, output in pairs]
     candidates, entropies = ev["canvas"].str["candidates"], ev["canvas"].str["scores"]
-    # A curve needs an entropy for each candidate, and one at least.
-    is_curve = (candidates.str.len() == entropies.str.len()) & (candidates.str.len() > 0)
-    for name in ev.index[~is_curve][:1]:
-        (cell,) = (cell for cell in names.cells if cell.method == "ev")
-        counts = f"{len(entropies[name])} entropies of {len(candidates[name])} candidates"
-        raise InputError(data.files.place(cell), f"sentence {name!r} has {counts}", REMEDY)
     for column, values in (("candidates", candidates), ("entropies", entropies)):
         table[column] = [" ".join(map("{:g}".format, numbers)) for numbers in values]
     # Beyond the grid: EV could not have taken this canvas.
     table["beyond"] = ~table["oracle_slots"].between(candidates.map(min), candidates.map(max))
-    table["delta"], table["loss"] = table["ev_score"] - table["ratio_score"], table["ratio_score"] - table["ev_score"]
+    table["delta"] = table["ev_score"] - table["ratio_score"]
+    table["loss"] = -table["delta"]
     return table.assign(more_kept=table["ev_kept"] - table["ratio_kept"])
 
 
@@ -289,15 +285,11 @@ def wrapped(text: str, columns: int = COLUMNS, lines: int = LINES) -> list[str]:
 
     What is left is cut.
     """
-    broken, room = [""], columns
-    for piece in re.findall(rf"(?:{_WIDE}|(?:(?!{_WIDE})\S){{1,{columns}}})[{_CLOSING}]*\s*", shown(text).strip()):
-        width = sum(2 if re.match(_WIDE, character) else 1 for character in piece.rstrip())
-        if width > room and broken[-1]:
-            broken, room = [*broken, ""], columns
-        broken[-1] += piece
-        room -= width + len(piece) - len(piece.rstrip())
-    kept = [line.rstrip() for line in broken[:lines]]
-    return kept if len(broken) <= lines else [*kept[:-1], f"{kept[-1][: columns - 1]}…"]
+    # A blank before each Chinese character, which is removed again, is where it may break, and makes up for its width.
+    spaced = re.sub(_PIECE, lambda piece: "\v" * len(piece[0]) + piece[0], shown(text))
+    options: dict[str, Any] = {"placeholder": "…", "replace_whitespace": False, "break_on_hyphens": False}
+    broken = textwrap.wrap(spaced, columns, max_lines=lines, **options)
+    return [line.replace("\v", "") for line in broken] or [""]
 
 
 def _height(case: Any) -> int:
@@ -314,19 +306,11 @@ def _printable(case: Any) -> list[_Line]:
 
 
 def chinese_fonts() -> list[str]:
-    """Those of :data:`CHINESE` that matplotlib finds. It keeps a list of fonts in a file; where none is in this list,
-    fonts that were installed later are added."""
+    """Those of :data:`CHINESE` that matplotlib finds."""
 
     from matplotlib import font_manager
 
-    manager = font_manager.fontManager
-    if not {*CHINESE} & {*font_manager.get_font_names()}:
-        listed = {font.fname for font in manager.ttflist}
-        for path in {*font_manager.findSystemFonts()} - listed:
-            with contextlib.suppress(OSError, RuntimeError):  # no font that matplotlib can read
-                manager.addfont(path)
-    installed = {*font_manager.get_font_names()}
-    return [name for name in CHINESE if name in installed]
+    return [name for name in CHINESE if name in font_manager.get_font_names()]
 
 
 def _curve(axes: Axes, case: Any, top: float, last: bool) -> None:

@@ -11,8 +11,6 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
 
 import pandas as pd
 
@@ -20,9 +18,10 @@ from entropy_valley.data.categories import NUMBER, PLACEHOLDER
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell
 from entropy_valley.experiment.frames import PLACE
-from entropy_valley.experiment.stats.significance import BOOTSTRAP, paired_test
+from entropy_valley.experiment.stats.significance import BOOTSTRAP
 from entropy_valley.experiment.stats.summary import by_method, together
 from entropy_valley.experiment.tables import footnotes, formats
+from entropy_valley.experiment.tables.orders import tested
 from entropy_valley.experiment.tables.report import Bold, Column, Data, Names, Row, Shown, aligned, table
 from entropy_valley.experiment.tables.scores import main_cells
 from entropy_valley.texts import base_language, counted
@@ -110,13 +109,20 @@ def coverage_numbers(names: Names, data: Data) -> pd.DataFrame:
     ``mean`` is the retention (a share) of the ``sentences`` that have the item, or their main score. Beside a rival of
     EV is the paired test of EV minus it. An item without sentences has NaN.
     """
-    rows: list[dict[str, Any]] = []
+    rows, how = [], names.statistics
     for place, sentences in data.sentences.groupby(PLACE, sort=False):
         # Means are over runs first: sentences of several seeds are the same ones.
         runs = sentences.groupby("method", sort=False)["seed"].nunique()
         for block, item, part in parts(names, place[0], sentences):
-            about = dict(zip(PLACE, place, strict=True)) | {"block": block, "item": item}
-            rows += [about | row for row in compared(names, runs, part)]
+            means = part.pivot_table("value", "id", "method").reindex(part["id"].unique(), columns=runs.index)
+            for name, values in means.items():
+                about = (*place, block, item, len(means), runs[name], name, values.mean())
+                row = dict(zip(FIELDS, about, strict=False))
+                row |= {"resamples": how.resamples, "bootstrap_seed": how.seed}
+                # A test of no sentences has no p.
+                if name in RIVALS and len(means):
+                    row |= tested(names, means[EV], values)
+                rows.append(row)
     return pd.DataFrame(rows, columns=FIELDS)
 
 
@@ -136,22 +142,6 @@ def parts(names: Names, direction: str, sentences: pd.DataFrame) -> Iterator[tup
         scores = sentences.assign(value=sentences[names.metric.name])
         for name in bucket_names(edges):
             yield BUCKET, name, scores[buckets == name]
-
-
-def compared(names: Names, runs: pd.Series, sentences: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """A row for each method of ``runs``, which has their number: the mean of ``value`` over sentences of its mean over
-    runs, and EV's lead over it."""
-    ids, how = sentences["id"].unique(), names.statistics
-    means = sentences.groupby(["method", "id"])["value"].mean()
-    for name in runs.index:
-        values = means[name].loc[ids] if len(ids) else pd.Series(dtype=float)
-        row = {"sentences": len(ids), "runs": runs[name], "method": name, "mean": float(values.mean())}
-        row |= {"resamples": how.resamples, "bootstrap_seed": how.seed}
-        # A test of no sentences has no p.
-        if name in RIVALS and len(ids):
-            test = asdict(paired_test(means[EV].loc[ids], values, how))
-            row |= {key: test[key] for key in BOOTSTRAP}
-        yield row
 
 
 @table(
@@ -258,16 +248,13 @@ def unspaced(names: Names, data: Data) -> Iterator[str]:
 # --- The sentences on which EV scores below the fixed ratio, by likely cause.
 
 OF_RUN = [*PLACE, "seed"]
-CAUSES = ("very_short", "overshoot", "under_compression", "within_grid")
-SHORT, OVERSHOOT, UNDER, WITHIN = CAUSES
-ALL = "all"
 SHORTEST = 3  # tokens of a very short source
 LABELS = {
-    SHORT: "Very short source",
-    OVERSHOOT: "Overshoot beyond grid",
-    UNDER: "Under-compression",
-    WITHIN: "Within-grid wrong pick",
-    ALL: "All losses",
+    "very_short": "Very short source",
+    "overshoot": "Overshoot beyond grid",
+    "under_compression": "Under-compression",
+    "within_grid": "Within-grid wrong pick",
+    "all": "All losses",
 }
 RULES = (
     f"The first rule that fits. Very short source: at most {SHORTEST} tokens. Overshoot: the reference's canvas (its "
@@ -276,16 +263,16 @@ RULES = (
 
 
 def cause(source_tokens: int, reference_canvas: int, candidates: Sequence[int]) -> str:
-    """The first of :data:`CAUSES` that fits a sentence; ``candidates`` are the lengths that EV compared.
+    """The first of :data:`LABELS` that fits a sentence; ``candidates`` are the lengths that EV compared.
 
     The reference's canvas (its tokens and the EOS) may lie below all candidates, above all, or between them.
     """
     # A source this short is no matter of the grid.
     if source_tokens <= SHORTEST:
-        return SHORT
+        return "very_short"
     if reference_canvas < min(candidates):
-        return OVERSHOOT
-    return UNDER if reference_canvas > max(candidates) else WITHIN
+        return "overshoot"
+    return "under_compression" if reference_canvas > max(candidates) else "within_grid"
 
 
 def losses(names: Names, data: Data) -> pd.DataFrame:
@@ -301,10 +288,10 @@ def losses(names: Names, data: Data) -> pd.DataFrame:
     # The cause is of the sentence and of the grid, whatever the rival.
     causes = pd.Series([cause(x, y + 1, canvas["candidates"]) for x, y, canvas in tokens], ev.index)
     parts = []
-    for rival, name in itertools.product(rivals_of(sentences), (*CAUSES, ALL)):
+    for rival, name in itertools.product(rivals_of(sentences), LABELS):
         delta = scores[EV] - scores[rival]
         # What is no loss is NaN, which neither counts nor means anything.
-        lost = delta.where((delta < 0) & ((causes == name) | (name == ALL)))
+        lost = delta.where((delta < 0) & ((causes == name) | (name == "all")))
         part = lost.groupby(OF_RUN, sort=False).agg(sentences="size", losses="count", delta="mean")
         parts.append(part.assign(rival=rival, cause=name).reset_index())
     runs = together(pd.concat(parts, ignore_index=True), OF_RUN)
@@ -338,7 +325,7 @@ def failure_buckets(names: Names, data: Data) -> Shown:
                 delta = formats.signed(row.delta, names.metric.decimals)
                 # A mean over runs of whole numbers has a decimal.
                 texts += [f"{row.losses:.{int(row.runs > 1)}f}", share, formats.dash(delta)]
-            rows.append(Row([LABELS[str(name)], *(map(Bold, texts) if name == ALL else texts)], heading))
+            rows.append(Row([LABELS[str(name)], *(map(Bold, texts) if name == "all" else texts)], heading))
     columns = aligned("l", "Likely cause")
     for name in rivals_of(means, "rival"):
         over = f"Against {names.method(name).short}"

@@ -82,14 +82,6 @@ def lengths_and_scores(names: Names, data: Data, sentences: pd.DataFrame) -> pd.
     return together(groups.agg(mean="mean", std="std", runs="count").reset_index(), SETTING)
 
 
-def points(names: Names, sentences: pd.DataFrame) -> pd.DataFrame:
-    """A row per backbone, direction, test set, method and sentence of its first seed: ``error`` and ``score``."""
-    place = ["backbone", *PLACE]
-    first = sentences["seed"] == sentences.groupby(place)["seed"].transform("first")
-    rows = sentences[first].rename(columns={names.metric.name: "score"})
-    return rows[[*place, "method", "id", "error", "score"]]
-
-
 def splits(names: Names, sentences: pd.DataFrame) -> pd.DataFrame:
     """The lead of EV, and of the control, over each baseline, by whose canvas is nearer to the reference's.
 
@@ -253,7 +245,10 @@ def dissociation_figure(names: Names, data: Data) -> Figure:
     (with an ``id``), then the means over runs, then the parts of leads."""
     sentences = with_errors(data)
     means = lengths_and_scores(names, data, sentences)
-    shown = [rows[rows["method"].isin(RISING)] for rows in (points(names, sentences), means)]
+    first = sentences["seed"] == sentences.groupby(["backbone", *PLACE])["seed"].transform("first")
+    points = sentences[first].rename(columns={names.metric.name: "score"})
+    points = points[["backbone", *PLACE, "method", "id", "error", "score"]]
+    shown = [rows[rows["method"].isin(RISING)] for rows in (points, means)]
     numbers = tidy(*shown, splits(names, sentences))
     clouds = shown[0].groupby(PLACE)
     panels: list[Panel] = []

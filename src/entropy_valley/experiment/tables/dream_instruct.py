@@ -6,18 +6,16 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.experiment.config.matrix import instruct_cells
 from entropy_valley.experiment.config.params import shifted
-from entropy_valley.experiment.config.paths import adapter_folder
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.report import Data, Names, Row, Shown, aligned, table
+from entropy_valley.experiment.tables.training_tables import adapter_files
 from entropy_valley.model import adapters
-from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
 
 LAST = 10  # optimiser steps at the end of a run that are averaged
@@ -43,23 +41,12 @@ def variants(names: Names) -> dict[str, dict[str, Any]]:
     return described
 
 
-def adapter_folders(names: Names) -> dict[str, str]:
-    """The folder of the adapter that each variant decodes with, where it has one."""
-    # Methods of a backbone share its run.
-    runs = {cell.backbone: cell.run for cell in names.cells}
-    folders = {name: adapter_folder(names.experiment, run) for name, run in runs.items()}
-    return {name: folder for name, folder in folders.items() if folder}
-
-
-def is_trained(names: Names) -> bool:
-    """Whether the adapters were trained here: only these have losses."""
-    return names.experiment.adapters == "trained"
-
-
-def adapter_files(names: Names) -> list[str]:
-    folders = dict.fromkeys(adapter_folders(names).values())
-    read = [f"{folder}/{FACTS}" for folder in folders]
-    return read + [f"{folder}/{adapters.LOSSES}" for folder in folders if is_trained(names)]
+def files_of_adapters(names: Names) -> Iterator[str]:
+    for path in adapter_files(names, names.experiment.results).values():
+        yield path
+        # Only adapters that were trained here have losses.
+        if names.experiment.adapters == "trained":
+            yield path.replace(adapters.FACTS, adapters.LOSSES)
 
 
 # --- The numbers.
@@ -83,22 +70,18 @@ def uniform_cross_entropy(vocabulary: int) -> float:
     return math.log(vocabulary)
 
 
-def training_losses(data: Data, adapter: str) -> dict[str, float]:
-    """Of an adapter's losses."""
-    facts, curves = data.files.file(f"{adapter}/{FACTS}"), data.files.file(f"{adapter}/{adapters.LOSSES}")
-    with files.readable(facts, "description of a training", "Train the adapter again."):
-        # log 1 = 0: every loss would be worse than a uniform guess.
-        if (vocabulary := files.read_json(facts)["vocabulary"]) < 2:
-            raise ValueError(f"vocabulary is {vocabulary}")
-        numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform_cross_entropy(vocabulary)}
-    with files.readable(curves, "table of losses", "Train the adapter again."):
-        # Else the last digit of a loss may change in reading.
-        losses = data.files.csv(curves, float_precision="round_trip", index_col="step")
-        for name in LOSSES:
-            if not np.isfinite(losses[name].to_numpy(float)).all():
-                raise ValueError(f"{name} is not a finite number at each step")
-            numbers |= {f"{name}_{key}": value for key, value in summarise_losses(losses[name]).items()}
-    return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / numbers["uniform_cross_entropy"]}
+def training_losses(data: Data, path: str) -> dict[str, float]:
+    """Of an adapter's losses; ``path`` is its :data:`.adapters.FACTS`."""
+    vocabulary = files.read_json(data.files.file(path))["vocabulary"]
+    uniform = uniform_cross_entropy(vocabulary)
+    numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform}
+    # Else the last digit of a loss may change in reading.
+    losses = data.files.csv(
+        path.replace(adapters.FACTS, adapters.LOSSES), float_precision="round_trip", index_col="step"
+    )
+    for name in LOSSES:
+        numbers |= {f"{name}_{key}": value for key, value in summarise_losses(losses[name]).items()}
+    return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / uniform}
 
 
 def describe(texts: pd.Series) -> dict[str, float]:
@@ -121,10 +104,9 @@ def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
     Raises :class:`InputError` for a missing file or one that does not fit.
     """
     rows: list[tuple[str, str, str, float]] = []
-    if is_trained(names):
-        for name, folder in adapter_folders(names).items():
-            own = data.files.root + folder.removeprefix(names.experiment.results)
-            rows += [(name, "", *number) for number in training_losses(data, own).items()]
+    if names.experiment.adapters == "trained":
+        for run, path in adapter_files(names, data.files.root).items():
+            rows += [(run.backbone, "", *number) for number in training_losses(data, path).items()]
     for cell in names.cells:
         outputs = data.of([cell]).sentences
         rows += [(cell.backbone, cell.method, *number) for number in describe(outputs["hypothesis"]).items()]
@@ -146,7 +128,7 @@ def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
     "shows that the shift was at fault, not the backbone.",
     instruct_cells,
     columns=("hypothesis", "target"),
-    files=adapter_files,
+    files=files_of_adapters,
 )
 def dream_instruct(names: Names, data: Data) -> Shown:
     """What each variant of the backbone's use lost in training and put out: sections with and without the shift."""
@@ -162,12 +144,9 @@ def dream_instruct(names: Names, data: Data) -> Shown:
     for name, variant in variants(names).items():
         texts = [variant["label"], *loss_texts(values.get((name, ""), {}))]
         for method in RISING:
-            own = values.get((name, method))
-            if own is None:
-                texts += [formats.NONE] * 3
-            else:
-                score = formats.number(own[names.metric.name], names.metric.decimals)
-                texts += [f"{own['empty_rate']:.1%}", f"{own['mean_characters']:.2f}", score]
+            own = values[name, method]
+            score = formats.number(own[names.metric.name], names.metric.decimals)
+            texts += [f"{own['empty_rate']:.1%}", f"{own['mean_characters']:.2f}", score]
         # Variants with and without the shift alternate in the config.
         sections.setdefault(heading(variant), []).append(Row(texts, heading(variant)))
     rows = [row for section in sections.values() for row in section]
@@ -201,9 +180,9 @@ def reading(names: Names, reference: Mapping[str, float], numbers: pd.DataFrame)
     order = f"reveal order {names.order(cell.order)}, T = {cell.steps}"
     yield f"{place}, {sentences}; {order}; training seed {cell.seed}."
     # Adapters of others have no losses, and so no vocabulary here.
-    sizes = numbers.loc[numbers["metric"] == "vocabulary", "value"].unique()
+    sizes = numbers.loc[numbers["metric"] == "vocabulary", "value"]
     if len(sizes):
-        uniform = ", ".join(f"{uniform_cross_entropy(size):.2f} (|V| = {size:,.0f})" for size in sizes)
+        uniform = ", ".join(f"{uniform_cross_entropy(size):.2f} (|V| = {size:,.0f})" for size in sizes.unique())
         yield f"Cross-entropy: mean over a step's masked slots, in nats. That of a uniform guess is log|V| = {uniform}."
         yield f"{WORSE}: worse than a uniform guess. Last {LAST} steps: mean ± sample standard deviation."
         yield "The CSV has the weighted training loss, too; there a uniform guess does not lose log|V|."
@@ -212,5 +191,5 @@ def reading(names: Names, reference: Mapping[str, float], numbers: pd.DataFrame)
         f"the references have {reference['mean_characters']:.2f}."
     )
     yield footnotes.ORACLE
-    if not is_trained(names) or adapter_folders(names).keys() != variants(names).keys():
+    if len(sizes) < len(variants(names)):
         yield f"{formats.NONE}: no losses here: not trained, or a given adapter."

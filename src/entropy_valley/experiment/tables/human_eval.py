@@ -66,15 +66,9 @@ def is_comparable(names: Names) -> bool:
     return is_ready(names) and not names.experiment.human_evaluation.simulated and of_paper and among_main
 
 
-def rating_files(names: Names) -> Iterator[str]:
-    """The ratings."""
-    for name in directions_of(names):
-        yield f"{names.experiment.results}/{_file(name)}"
-
-
 RATED: dict[str, Any] = {
     "cells": evaluated_cells,
-    "files": rating_files,
+    "files": lambda names: [f"{names.experiment.results}/{_file(name)}" for name in directions_of(names)],
     "ready": is_ready,
     "comparable": is_comparable,
     "sentences": lambda names: f"N = {packed(names)} sentences.",  # of a pack, which are some of a test set's
@@ -197,36 +191,35 @@ def _details(names: Names, values: Mapping[Key, Values], direction: str) -> Iter
     people = [values.get((direction, name, "")) for name in names.experiment.human_evaluation.annotators]
     every = values[direction, POOLED, ""]
     each, number, label = [*people, every], formats.number, names.metric.label
-
-    def of_all(label: str, text: str) -> list[str]:
-        return [label, *[formats.NONE] * len(people), text]
-
     for scale in SCALES:
         yield [f"Δ {scale.capitalize()}", *(formats.signed(one[scale], 2) if one else formats.NONE for one in each)]
         yield ["   Wilcoxon's p", *(formats.stars(one[f"{scale}_p"]) if one else formats.NONE for one in each)]
     yield ["Preference", *(_preferences(one) if one else formats.NONE for one in each)]
+    of_all = {}
     for scale in SCALES:
         interval = formats.interval(every[scale], every[f"{scale}_low"], every[f"{scale}_high"], 2)
-        yield of_all(f"Δ {scale.capitalize()}, 95 % CI", interval)
-    yield of_all("Sign test of majorities, p", formats.stars(every["sign_p"]))
+        of_all[f"Δ {scale.capitalize()}, 95 % CI"] = interval
+    of_all["Sign test of majorities, p"] = formats.stars(every["sign_p"])
     # A difference of 0 needs infinitely many sentences.
     for scale in SCALES:
         needed = every[f"{scale}_needed"]
-        yield of_all(f"N needed, {scale}", "∞" if math.isinf(needed) else number(needed, 0))
-    yield of_all("Fleiss' κ of preferences", number(every["kappa"], 3))
-    yield of_all("Kendall's W", f"{number(every['w_low'], 2)} to {number(every['w_high'], 2)}")
+        of_all[f"N needed, {scale}"] = "∞" if math.isinf(needed) else number(needed, 0)
+    of_all["Fleiss' κ of preferences"] = number(every["kappa"], 3)
+    of_all["Kendall's W"] = f"{number(every['w_low'], 2)} to {number(every['w_high'], 2)}"
     for name in (*SCALES, "preference"):
-        yield of_all(f"Krippendorff's α, {name}", number(every[f"{name}_alpha"], 3))
+        of_all[f"Krippendorff's α, {name}"] = number(every[f"{name}_alpha"], 3)
     for scale in SCALES:
         rho, p = every[f"{scale}_rho"], every[f"{scale}_rho_p"]
         text = f"{formats.signed(rho, 3)} (p = {formats.small_p(p)})"
-        yield of_all(f"ρ of Δ{label} and Δ{scale}", formats.NOT_AVAILABLE if math.isnan(rho) else text)
+        of_all[f"ρ of Δ{label} and Δ{scale}"] = formats.NOT_AVAILABLE if math.isnan(rho) else text
     # The names of buckets say first and second; readers know the systems.
     first, second = systems(names, direction)
     buckets = {"first_best": f"{first} best", "second_best": f"{second} best", "tied": "tied", "random": "random"}
     for bucket in BUCKETS:
         rhos = (formats.signed(values[direction, POOLED, bucket][f"{scale}_rho"], 2) for scale in SCALES)
-        yield of_all(f"ρ of both, {buckets[bucket]}", " / ".join(rhos))
+        of_all[f"ρ of both, {buckets[bucket]}"] = " / ".join(rhos)
+    for title, text in of_all.items():
+        yield [title, *[formats.NONE] * len(people), text]
 
 
 def _preferences(values: Values) -> str:
@@ -263,11 +256,7 @@ def _boxes(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None
     for number, (system, label, colour) in enumerate(pairs):
         given = [rows.loc[rows["annotator"] == name, f"{system}_adequacy"] for name in annotators]
         places = np.arange(len(annotators)) + (number - 0.5) * 0.36
-        boxes = axes.boxplot(
-            given, positions=places, widths=0.3, patch_artist=True, showmeans=True, manage_ticks=False,
-            medianprops={"color": INK}, flierprops={"markersize": 2},
-            meanprops={"marker": "D", "markersize": 3, "markerfacecolor": "white", "markeredgecolor": INK},
-        )  # fmt: skip
+        boxes = axes.boxplot(given, positions=places, widths=0.3, manage_ticks=False)
         for box in boxes["boxes"]:
             box.set_facecolor(colour)
         # A box has no handle for a legend.

@@ -131,8 +131,8 @@ def orders(names: Names, data: Data) -> Shown:
             rows.append(Row([*texts, *[formats.NONE] * (len(columns) - len(texts))], parts=number == 0))
     notes = ["Schedules: the canvas has the reference's length, and as many slots are revealed at each step."]
     notes += [footnotes.NO_BOUND, DELTA]
-    # A study without such orders has no span to explain.
-    if any(source_guided(names.experiment, name) for name in numbers["order"].unique() if name):
+    # A study without such orders has no span to explain; its runs have the same orders.
+    if guided:
         by_source = f"Span: over the schedules by the source (those with SIG), and below with {names.order(main)}."
         notes.append(by_source)
     notes.append(
@@ -251,7 +251,12 @@ def categories(names: Names, data: Data) -> Shown:
                 rows.append(Row([texts[0], *map(Bold, texts[1:])], parts=True))
             else:
                 rows.append(Row(texts, title))
-        correlations.append(correlation(f"{other} − {main}", title, values[OVERALL]))
+        correlation = formats.signed(values[OVERALL, "spearman_rho"], 4)
+        if correlation != formats.NOT_AVAILABLE:
+            p, sentences = values[OVERALL, "spearman_p"], values[OVERALL, "sentences"]
+            correlation += f", two-sided p = {formats.small_p(p)}, N = {sentences:.0f}"
+        of_both = f"Spearman's ρ of a sentence's SIG-Concentration and its {other} − {main}"
+        correlations.append(f"{of_both}: {correlation} ({title}).")
     notes = [
         "The canvas has the reference's length. A sentence may be in several categories of its source.",
         footnotes.NO_BOUND,
@@ -261,10 +266,3 @@ def categories(names: Names, data: Data) -> Shown:
         *correlations,
     ]
     return Shown(numbers, columns, rows, notes)
-
-
-def correlation(difference: str, title: str, values: Numbers) -> str:
-    text = formats.signed(values["spearman_rho"], 4)
-    if text != formats.NOT_AVAILABLE:
-        text += f", two-sided p = {formats.small_p(values['spearman_p'])}, N = {values['sentences']:.0f}"
-    return f"Spearman's ρ of a sentence's SIG-Concentration and its {difference}: {text} ({title})."

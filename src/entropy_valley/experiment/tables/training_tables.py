@@ -10,23 +10,22 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.data.sampling import REASONS
-from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment, matrix
 from entropy_valley.experiment.config.params import prompt, tokenizers
 from entropy_valley.experiment.config.paths import adapter_folder
 from entropy_valley.experiment.stats.paper_numbers import means
 from entropy_valley.experiment.tables import formats
-from entropy_valley.experiment.tables.report import Data, Names, Results, Row, Shown, aligned, table
+from entropy_valley.experiment.tables.report import Data, Names, Row, Shown, aligned, table
 from entropy_valley.lengths.statistics import PERCENTILES
 from entropy_valley.model import adapters
-from entropy_valley.results import moved, record_of
+from entropy_valley.results import moved, record_of, record_path
 from entropy_valley.training.settings import Lora, Loss, Training
 
 # --- What the adapters were trained with, and by which prompts.
 
 FIELDS = ["backbone", "direction", "seed", "key", "value"]
 # How the training ran and what it had, beside the settings that its adapter depends on.
-RAN = ("processes", "micro_tokens", "float32_products", "steps", "pairs", "trainable_parameters")
+RAN = ("precision", "processes", "micro_tokens", "float32_products", "steps", "pairs", "trainable_parameters")
 # What our training has no setting for, as `training.deepspeed` builds it.
 FIXED = {
     "optimiser": "AdamW",
@@ -104,8 +103,8 @@ def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
     for run, path in adapter_files(names, data.files.root).items():
         facts = files.read_json(data.files.file(path))
         spec = facts.get("spec", {})
-        settings = {**spec.get("training", {}), **{key: spec[key] for key in ("precision",) if key in spec}}
-        settings |= {key: facts[key] for key in RAN if key in facts}
+        described = facts | spec
+        settings = spec.get("training", {}) | {key: described[key] for key in RAN if key in described}
         # An adapter of others may come without a description.
         if "training" in spec:
             every = settings.get("keep_every", 1)
@@ -113,7 +112,7 @@ def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
             kept = "last step" if every == 1 else f"last step that is a multiple of {every}"
             settings |= FIXED | {"selection": kept}
             record = record_of(path)
-            settings |= {key: value for key, value in (record.facts if record else {}).items() if key == "device"}
+            settings["device"] = record.facts.get("device") if record else None
         for key, value in _flat("", settings):
             # Dozens of settings that nobody has changed would hide the others.
             if key in ROWS.index or value != DEFAULTS.get(key):
@@ -156,19 +155,11 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 # --- Training pairs: where they come from, which were dropped, and how long translations are.
 
 SIDES = ("source", "target")
-RATIOS = ("median", "mean", "pairs", *(f"p{percent}" for percent in PERCENTILES))
-WORDS = {"blank": "blank", "short": "too short", "long": "too long"}
-COUNTED = (
-    ("read", "Pairs read"),
-    ("dropped", "Dropped"),
-    *((f"dropped_{side}_{why}", f"– {side} {WORDS[why]}") for side in SIDES for why in REASONS),
-    ("kept", "Kept"),
-    ("train", "Training pairs"),
-    ("dev", "Development pairs"),
-)
+CENTRE, RANGE = ("median", "mean"), [f"p{percent}" for percent in PERCENTILES]
+RATIOS = (*CENTRE, "pairs", *RANGE)
+COUNTED = pd.read_csv(Path(__file__).with_name("corpus.csv"), index_col="key")["label"]
 RATIO = "|y|/|x| in tokens of the training pairs: median (mean)"
 SPREAD = f"|y|/|x|: percentiles {', '.join(map(str, PERCENTILES))}"
-CENTRE, RANGE = ("median", "mean"), [f"p{percent}" for percent in PERCENTILES]
 ORDER = (
     "A dropped pair counts once: for the language that is first in the alphabet; blank before too short before too "
     "long."
@@ -196,7 +187,7 @@ def corpus_numbers(names: Names, data: Data) -> pd.DataFrame:
     for name in corpus_directions(names.experiment):
         counts = data.files.json(f"corpus/{name}/corpus.json")["counts"]
         read, dropped = counts["read"], counts["filtered"]
-        numbers = {"read": read, "dropped": dropped, **_reasons(data.files, name), "kept": read - dropped}
+        numbers = {"read": read, "dropped": dropped, **_reasons(data.files.root, name), "kept": read - dropped}
         numbers |= {"train": counts["train"], "dev": counts["dev"]}
         rows += [(name, "", metric, value) for metric, value in numbers.items()]
         for backbone, ratios in data.files.json(f"corpus/{name}/length_ratios.json").items():
@@ -220,7 +211,7 @@ def corpus(names: Names, data: Data) -> Shown:
     columns = aligned("l", "") + aligned("r", *map(formats.direction, directions))
     # Directions of one config may draw from several sources.
     rows = [Row(["Source", *(experiment.directions[name].train for name in directions)], "Pairs")]
-    for key, label in COUNTED:
+    for key, label in COUNTED.items():
         rows.append(Row([label, *(_count(values[name, "", key]) for name in directions)], "Pairs"))
     # Lengths in tokens depend on the tokenizer, so each has a row.
     backbones = dict.fromkeys(backbone for name in directions for backbone in tokenizers(experiment, name))
@@ -248,17 +239,13 @@ def corpus(names: Names, data: Data) -> Shown:
     return Shown(numbers, columns, rows, notes, signatures=digests)
 
 
-def _reasons(results: Results, direction: str) -> dict[str, int]:
+def _reasons(root: str, direction: str) -> dict[str, int]:
     """How many pairs were dropped for each reason, from the record of their job."""
-    path = results.file(f"{results.root}/corpus/{direction}/corpus.json")
-    record = record_of(path)
     # The reasons are in the record alone.
-    if record is None:
-        raise InputError(path, "its record is missing", "Make the corpus again.")
-    languages = dict(zip(SIDES, direction.split("-"), strict=True))
+    dropped = files.read_json(record_path(f"{root}/corpus/{direction}/train.jsonl"))["facts"]["dropped"]
     return {
-        f"dropped_{side}_{why}": record.facts["dropped"].get(language, {}).get(why, 0)
-        for side, language in languages.items()
+        f"dropped_{side}_{why}": dropped.get(language, {}).get(why, 0)
+        for side, language in zip(SIDES, direction.split("-"), strict=True)
         for why in REASONS
     }
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, valley_cells
 from entropy_valley.experiment.config.methods import method_settings
@@ -35,7 +34,6 @@ from entropy_valley.experiment.tables.report import (
     table,
 )
 from entropy_valley.lengths.base import candidate_length
-from entropy_valley.results import DIAGNOSTICS, REMEDY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,10 +75,8 @@ def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axe
 
     axes.axvline(0, color=style.GRID, linewidth=1.5)
     for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
-        # More backbones than colours: the next ones are dashed.
-        again, kind = divmod(number, len(style.BACKBONE_COLOURS))
-        label = names.backbone(backbone)
-        draw_line(axes, line, style.BACKBONE_COLOURS[kind], style.BACKBONE_MARKERS[kind], label, dashed=again > 0)
+        kind = number % len(style.BACKBONE_COLOURS)
+        draw_line(axes, line, style.BACKBONE_COLOURS[kind], style.BACKBONE_MARKERS[kind], names.backbone(backbone))
     axes.set_title(names.place(*place))
     axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
     axes.margins(y=0.1)
@@ -100,9 +96,6 @@ def curves(names: Names, data: Data) -> pd.DataFrame:
     rows = []
     for cell in {(cell.run, cell.testset): cell for cell in names.cells}.values():
         content = data.files.diagnostics(cell, "valley")
-        if any(axis not in content for axis in AXES):
-            place = f"{cell.run.folder(data.files.root)}/{DIAGNOSTICS}"
-            raise InputError(place, f"its valley of {cell.testset} lacks one of {', '.join(AXES)}", REMEDY)
         run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
         # One frame for all axes: a column says which.
         rows += [run | {"axis": axis, **point} for axis in AXES for point in content[axis]]
@@ -126,25 +119,20 @@ def over_runs(points: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(band).join(averages).reset_index()
 
 
-def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: str, dashed: bool = False) -> None:
-    """A curve with its band, whatever the band is. A dashed one has white markers."""
+def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: str) -> None:
+    """A curve with its band, whatever the band is."""
     # A line joins its points in their order.
     line = line.sort_values("at")
     axes.fill_between(line["at"], line["low"], line["high"], color=colour, alpha=0.2, linewidth=0)
-    axes.plot(
-        line["at"], line["mean"], linestyle="--" if dashed else "-", color=colour, marker=marker, markersize=3,
-        markerfacecolor="white" if dashed else colour, label=label,
-    )  # fmt: skip
+    axes.plot(line["at"], line["mean"], color=colour, marker=marker, markersize=3, label=label)
 
 
 # --- What stands behind EV's choices.
 
 METHOD = "ev"
 ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
-PERMUTATION = re.compile(r"(ev_reassigned(?:_deciles)?)_\d+")
 COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
 Numbers = Mapping[str, float]
-Measured = tuple[Sequence[Any], Any, object, Mapping[str, Any]]  # place, seed, item, numbers
 
 
 def grid_of(names: Names, direction: str) -> list[float]:
@@ -160,83 +148,55 @@ def check_numbers(names: Names, data: Data) -> pd.DataFrame:
     ratio in EV's grid, from 1; metrics ratio, share and count, the mean over seeds), ``score`` (item: a method; mean,
     std) and ``test`` (item: what EV is compared with; the fields of :class:`PairedTest`, run by run).
     """
-    checks = {"sweep": sweep, "chosen": chosen, "score": scores, "test": tests}
-    rows = []
-    for check, measure in checks.items():
-        for place, seed, item, values in measure(names, data):
-            rows += [(*place, seed, check, str(item), *number) for number in values.items()]
-    return pd.DataFrame(rows, columns=[*PLACE, "seed", "check", "item", "metric", "value"])
+    rows: list[tuple[Any, ...]] = []
 
+    def add(check: str, place: Any, seed: Any, item: object, **values: Any) -> None:
+        rows.extend((*place, seed, check, str(item), *number) for number in values.items())
 
-def sweep(names: Names, data: Data) -> Iterator[Measured]:
     points = over_runs(curves(names, data))
     for place, line in points[points["axis"] == "ratios"].groupby(PLACE, sort=False):
         line = line.sort_values("at")
         # A valley has its lowest point between its ends.
         named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
         for item, point in named.items():
-            values = {"ratio": point["at"], "entropy": point["mean"], "sentences": point["sentences"]}
-            yield place, None, item, values
+            add("sweep", place, None, item, ratio=point["at"], entropy=point["mean"], sentences=point["sentences"])
 
-
-def chosen(names: Names, data: Data) -> Iterator[Measured]:
     ev = [cell for cell in names.cells if cell.method == METHOD]
     for place in dict.fromkeys((cell.direction, cell.testset) for cell in ev):
         grid = sorted(grid_of(names, place[0]))
         runs = [nominal_ratios(data, cell, grid) for cell in ev if (cell.direction, cell.testset) == place]
         # Ratios that no sentence takes have a row, too.
         for number, ratio in enumerate(grid, 1):
-            counts, shares = [(run == ratio).sum() for run in runs], [(run == ratio).mean() for run in runs]
-            values = {"ratio": ratio, "count": sum(counts) / len(runs), "share": sum(shares) / len(runs)}
-            yield place, None, number, values
+            taken = np.array(runs) == ratio
+            add("chosen", place, None, number, ratio=ratio, count=taken.sum() / len(runs), share=taken.mean())
+
+    # A permutation is one draw of a system: its score alone says nothing.
+    cells = data.cells[data.cells["method"].isin([METHOD, *ALTERNATIVES])]
+    for (*place, method), of_method in cells.groupby([*PLACE, "method"], sort=False):
+        values = of_method[names.metric.name]
+        add("score", place, None, method, mean=values.mean(), std=values.std(), runs=len(values))
+
+    how = names.statistics
+    for run, of_run in run_by_run(data.sentences, names.metric.name):
+        for name in (*COMPARED, *ALTERNATIVES):
+            # The mean over permutations is one system: each alone is one draw of it.
+            methods = [method for method in of_run if re.fullmatch(rf"{name}(_\d+)?", method)]
+            if methods:
+                test = asdict(paired_test(of_run[METHOD], of_run[methods].mean(axis=1), how))
+                place = (run["direction"], run["testset"])
+                add("test", place, run["seed"], name, **test, bootstrap_seed=how.seed, systems=len(methods))
+    return pd.DataFrame(rows, columns=[*PLACE, "seed", "check", "item", "metric", "value"])
 
 
-def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> pd.Series:
-    """Of each sentence of an EV cell the ratio of an ascending grid whose canvas it has; the first that gives it.
-
-    Raises :class:`InputError` for a canvas that is none of the grid's.
-    """
+def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> list[float]:
+    """Of each sentence of an EV cell the ratio of an ascending grid whose canvas it has; the first that gives it."""
     tokens = data.files.diagnostics(cell, "valley")["source_tokens"]
     rows, ratios = data.of([cell]).sentences, []
     for name, canvas in zip(rows["id"], rows["canvas"], strict=True):
-        of_length = {}
-        for ratio in reversed(grid):  # of two ratios with the same canvas, the smaller one is noted last
-            for exact in (True, False):  # in binary floating point a product may be a slot less than the exact one
-                of_length[candidate_length(ratio, tokens.get(name, 0), exact=exact)] = ratio
-        if canvas["length"] not in of_length:
-            # The grid of the config is not the one that was decoded.
-            problem = f"sentence {name!r}: {canvas['length']} slots are not a canvas of EV's grid"
-            raise InputError(data.files.place(cell), problem, REMEDY)
-        ratios.append(of_length[canvas["length"]])
-    return pd.Series(ratios)
-
-
-def scores(names: Names, data: Data) -> Iterator[Measured]:
-    # A permutation is one draw of a system: its score alone says nothing.
-    cells = data.cells[data.cells["method"].isin([METHOD, *ALTERNATIVES])]
-    for (*place, method), runs in cells.groupby([*PLACE, "method"], sort=False):
-        values = runs[names.metric.name]
-        yield place, None, method, {"mean": values.mean(), "std": values.std(), "runs": len(values)}
-
-
-def tests(names: Names, data: Data) -> Iterator[Measured]:
-    for run, of_run in run_by_run(data.sentences, names.metric.name):
-        for name, methods in groups([*of_run]).items():
-            # The mean over permutations is one system: each alone is one draw of it.
-            test = paired_test(of_run[METHOD], of_run[methods].mean(axis=1), names.statistics)
-            values = asdict(test) | {"bootstrap_seed": names.statistics.seed, "systems": len(methods)}
-            yield (run["direction"], run["testset"]), run["seed"], name, values
-
-
-def groups(methods: Sequence[str]) -> dict[str, list[str]]:
-    """What EV is compared with, by name: the permutations of a reassignment together, an alternative by itself."""
-    named: dict[str, list[str]] = {}
-    for name in methods:
-        match = PERMUTATION.fullmatch(name)
-        if match or name in ALTERNATIVES:
-            named.setdefault(match[1] if match else name, []).append(name)
-    order = ("ev_reassigned", "ev_reassigned_deciles", *ALTERNATIVES)
-    return {name: named[name] for name in order if name in named}
+        # In binary floating point a product may be a slot less than the exact one.
+        fitting = (ratio for ratio in grid if candidate_length(ratio, tokens[name]) >= canvas["length"])
+        ratios.append(next(fitting))
+    return ratios
 
 
 def check_problems(names: Names) -> Iterator[str]:
@@ -343,7 +303,14 @@ def _sweep(names: Names, place: Any, line: pd.DataFrame, first: bool, axes: Axes
         grid, [0.0] * len(grid), "|", transform=axes.get_xaxis_transform(), color=style.METHOD_COLOURS["ev"],
         markersize=12, label="EV's grid",
     )  # fmt: skip
-    _lowest(axes, line.loc[line["mean"].idxmin()])
+    lowest = line.loc[line["mean"].idxmin()]
+    left, right = axes.get_xlim()
+    share = (lowest["at"] - left) / (right - left)
+    side = "left" if share < 0.2 else "right" if share > 0.8 else "center"  # within the axes
+    axes.annotate(
+        formats.minus(f"{lowest['mean']:.2f} at {lowest['at']:.2f}"), (lowest["at"], lowest["low"]), (0, -3),
+        textcoords="offset points", ha=side, va="top", bbox=style.ON_WHITE,
+    )  # fmt: skip
     axes.set_title(names.place(*place))
     axes.set_xlabel("ratio r of the canvas")
     # The text of the lowest point needs room below the curve.
@@ -351,12 +318,3 @@ def _sweep(names: Names, place: Any, line: pd.DataFrame, first: bool, axes: Axes
     if first:
         axes.set_ylabel("mean all-mask entropy (nats)")
         style.legend_above(axes)
-
-
-def _lowest(axes: Axes, point: pd.Series) -> None:
-    text = formats.minus(f"{point['mean']:.2f} at {point['at']:.2f}")
-    left, right = axes.get_xlim()
-    place = (point["at"] - left) / (right - left)
-    side = "left" if place < 0.2 else "right" if place > 0.8 else "center"  # within the axes
-    below = (point["at"], point["low"])
-    axes.annotate(text, below, (0, -3), textcoords="offset points", ha=side, va="top", bbox=style.ON_WHITE)
