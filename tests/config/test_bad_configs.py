@@ -164,7 +164,6 @@ UNFIT = [  # configs that cannot run
     ({"backbones": {"dream-7b": {"hub": {"repository": "GSAI-ML/LLaDA-8B-Base"}}}}, "is of family llada, not dream"),
     ({"backbones": {"llama3-8b": {"zero_shot": True}}}, "zero_shot = True: an autoregressive family has none"),
     (variant(attention="prefix", zero_shot=True), "backbones.mine.attention = 'prefix': the bare checkpoint was"),
-    (variant(attention="prefix", decoding={"prompt_cache": {"refresh": 4}}), "set {refresh: 1} here"),
     ({"backbones": {"dream-7b": {"family": "stock"}}}, "a stock class is not fine-tuned here; set it to true"),
     (
         {"backbones": {"dream-7b": {"family": "stock", "decoding": {"prompt_cache": {"refresh": 4}}}}},
