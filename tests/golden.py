@@ -137,7 +137,7 @@ class Stages:
     def training(self) -> Any:
         out = self.root / "training/adapter"
         execution = {"backbone": self.checkpoints / "llada", "work": self.root / "work2", "logs": self.root / "logs"}
-        execution |= {"tested": [], "checkpoint_every": 9, **RUN}
+        execution |= {"checkpoint_every": 9, **RUN}
         run_here("train", spec(max_steps=3, dropout=0.1), {"corpus": self.train}, out / "adapter.json", execution)
         return [read_file(out / name) for name in ("adapter.json", "adapter_config.json", "losses.csv")]
 

@@ -111,17 +111,6 @@ class TestTheScript:
                 job.result()
             assert server.served == sizes(released)
 
-    def test_a_download_that_does_not_fit_ends_before_it_starts(self, released, fetch, tmp_path, monkeypatch):
-        needed = sum(sizes(released).values())
-        monkeypatch.setattr("entropy_valley.machine.free", lambda folder: needed - 1)
-        with serve({NEW: released}) as server:
-            with pytest.raises(InputError, match=rf"{tmp_path}: someone/model needs .* are free there.*`models`"):
-                fetch(server)
-            assert not server.served
-            (tmp_path / ".mine.part").mkdir()
-            (tmp_path / ".mine.part" / SHARDS[0]).write_bytes(released[SHARDS[0]])  # of an interrupted download
-            fetch(server)
-
     def test_pickles_are_refused_before_anything_is_fetched(self, released, fetch, tmp_path):
         pickled = {"config.json": released["config.json"], "pytorch_model-00001-of-00001.bin": bytes(5000)}
         with serve({NEW: pickled}) as server:
@@ -189,7 +178,9 @@ def test_a_spoilt_file_is_found_and_fetched_again(reach, tmp_path):
 def test_without_a_network_it_says_what_to_do(reach, tmp_path, monkeypatch):
     reach("http://127.0.0.1:9")  # where nothing listens
     by_hand = r"hf download someone/model --local-dir model`.*backbones"
-    no_connection = r"someone/model: cannot be downloaded \(no connection to http://127.0.0.1:9\)\. Try again, or "
+    no_connection = (
+        r"someone/model: cannot be downloaded \(no connection to http://127.0.0.1:9, or .*\)\. Try again, or "
+    )
     with pytest.raises(InputError, match=rf"{no_connection}.*{by_hand}"):
         hub.listing("someone/model", None, KEY)
     listing = hub.Listing("someone/model", NEW, "mit", False, (hub.File("a.json", 2, None),))
@@ -197,32 +188,28 @@ def test_without_a_network_it_says_what_to_do(reach, tmp_path, monkeypatch):
         hub.fetch(listing, tmp_path, ["*.json"], KEY)
     offline = Mock(side_effect=OfflineModeIsEnabled("Cannot reach …"))
     monkeypatch.setattr("huggingface_hub.HfApi.repo_info", offline)
-    with pytest.raises(InputError, match=r"\(the environment variable HF_HUB"):
+    with pytest.raises(hub.UnreachableError, match="HF_HUB_OFFLINE is set"):
         hub.listing("someone/model", None, KEY)
     with pytest.raises(InputError, match=r"127.0.0.1:9/a.zip: cannot be downloaded .*Copy it"):
         hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")
     of_httpx = type("ConnectError", (type("HTTPError", (Exception,), {}),), {})  # no OSError, with huggingface_hub 1
-    monkeypatch.setattr("huggingface_hub.file_download.http_get", Mock(side_effect=of_httpx("no route")))
+    monkeypatch.setattr("huggingface_hub.HfApi.repo_info", Mock(side_effect=of_httpx("no route")))
     with pytest.raises(InputError, match=r"cannot be downloaded \(no route\)"):
-        hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")
+        hub.listing("someone/model", None, KEY)
 
 
-def test_an_archive_is_fetched_once_and_goes_on_where_a_connection_was_lost(reach, tmp_path):
-    content = random.Random(1).randbytes(30_000_000)  # huggingface_hub saves every 10 MB
+def test_an_archive_is_fetched_once(reach, tmp_path):
+    content = random.Random(1).randbytes(100_000)
     with serve({NEW: {"data": content}}) as server:
         reach(server.url)
-        server.lost["data"] = 1
-        arguments = f"{server.url}/someone/model/resolve/{NEW}/data", tmp_path / "data", "Copy it."
-        with pytest.raises(InputError, match=r"cannot be downloaded .* Run again, which goes on .* Copy it"):
-            hub.archive(*arguments)
         for _ in range(2):
-            hub.archive(*arguments)
-        assert 30_000_000 < server.served["data"] < 40_000_000  # what was received of the first half is not asked again
+            hub.archive(f"{server.url}/someone/model/resolve/{NEW}/data", tmp_path / "data", "Copy it.")
+        assert server.served["data"] == len(content)
     assert (tmp_path / "data").read_bytes() == content
 
 
 def test_what_the_hub_has_not(reach, tmp_path, capsys, monkeypatch):
-    gated = r"is gated, private, or does not exist\. Accept its licence .* run `hf auth login`"
+    gated = r"is gated, private, or does not exist, or your token .* Accept its licence .* run `hf auth login`"
     with serve({OLD: {}, NEW: {"a.json": b"{}"}}) as server:
         reach(server.url)
         for name, problem in (

@@ -164,13 +164,6 @@ def saving(path: Path) -> Iterator[None]:
         raise OSError(errno.EIO, f"not written ({error})", str(path)) from error
 
 
-@contextlib.contextmanager
-def atomic_together(paths: Mapping[str, Path]) -> Iterator[dict[str, Path]]:
-    """:func:`atomic` for several files, by name: none is replaced before all are written."""
-    with contextlib.ExitStack() as stack:
-        yield {name: stack.enter_context(atomic(path)) for name, path in paths.items()}
-
-
 def permit(path: Path) -> None:
     """Give a file the permissions of any new file: libraries make temporary files readable by their owner alone."""
     mask = os.umask(0)
@@ -259,15 +252,6 @@ def canonical(value: Any) -> str:
 def digest(value: Any) -> str:
     """128-bit blake2b of a JSON-able value, as 32 hex digits."""
     return text_digest(canonical(value))
-
-
-def rows_digest(rows: Iterable[Any]) -> str:
-    """:func:`digest` of a list of rows, whose text is never held as a whole."""
-    state = hashlib.blake2b(b"[", digest_size=16)
-    for number, row in enumerate(rows):
-        state.update(("," * bool(number) + canonical(row)).encode())
-    state.update(b"]")
-    return state.hexdigest()
 
 
 def text_digest(text: str) -> str:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import contextlib
 import glob
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.error import URLError
+from urllib.request import urlopen
 
 from entropy_valley import files, machine
 from entropy_valley.errors import InputError
@@ -50,12 +53,6 @@ class Listing:
     gated: bool
     files: tuple[File, ...]
     kind: Kind = "model"
-
-    @property
-    def page(self) -> str:
-        from huggingface_hub import constants
-
-        return f"{constants.ENDPOINT}/{'datasets/' * (self.kind == 'dataset')}{self.repository}"
 
     def matching(self, patterns: Sequence[str]) -> list[File]:
         """The files that match any of the patterns; InputError if none does."""
@@ -104,18 +101,16 @@ def cached(repository: str, revision: str | None) -> Path | None:
         return None
 
 
-def listing(
-    repository: str, revision: str | None, key: str, kind: Kind = "model", patterns: Sequence[str] = ()
-) -> Listing:
-    """The files and facts of a revision (None: the newest). ``key`` is the config key of a local copy, ``patterns`` are
-    of the files that it needs (none: all). Raises InputError where the hub cannot be reached, and for a file whose name
-    leads out of the repository."""
-    from huggingface_hub import HfApi, constants
+def listing(repository: str, revision: str | None, key: str, kind: Kind = "model") -> Listing:
+    """The files and facts of a revision (None: the newest). ``key`` is the config key of a local copy.
 
-    with _clear_errors(repository, revision, key, kind, patterns):
+    Raises InputError where the hub cannot be reached, and for a file whose name leads out of the repository.
+    """
+    from huggingface_hub import HfApi
+
+    with _clear_errors(repository, revision, key, kind):
         info = HfApi().repo_info(repository, revision=revision, repo_type=kind, files_metadata=True)
-    if info.sha is None:
-        raise InputError(repository, f"{constants.ENDPOINT} does not say which commit it has", "Name its commit.")
+    assert info.sha  # the hub's own, and its mirrors', always say it
     listed = [
         File(one.rfilename, (one.lfs or one).size or 0, one.lfs.sha256 if one.lfs else None)
         for one in info.siblings or ()
@@ -145,29 +140,22 @@ def require_agreement(source: Listing, patterns: Sequence[str], agreed: bool, op
 def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> None:
     """Download the files that match ``patterns`` into ``folder``; an interrupted download resumes.
 
-    Files that match but are not of this commit are removed. Raises InputError if no file matches, if there is too
-    little free space, if the hub cannot be reached, and for files whose size or sha256 is not the hub's.
+    Files that match but are not of this commit are removed. Raises InputError if no file matches, if the hub cannot be
+    reached, and for files whose size or sha256 is not the hub's.
     """
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.utils import filter_repo_objects
 
     wanted = source.matching(patterns)
-    place, space = folder.absolute().parent, machine.free(folder)
-    gate = f"gated: accept it at {source.page}, then `hf auth login`" if source.gated else "not gated"
-    size = amount(sum(file.size for file in wanted))
-    what = f"{source.repository} at {source.commit}: {len(wanted)} files, {size}"
-    print(f"{what}, into {place} ({amount(space)} free)", file=sys.stderr)
+    page = f"{constants.ENDPOINT}/{'datasets/' * (source.kind == 'dataset')}{source.repository}"
+    gate = f"gated: accept it at {page}, then `hf auth login`" if source.gated else "not gated"
+    place, free = folder.absolute().parent, amount(machine.free(folder))
+    what = f"{source.repository} at {source.commit}: {len(wanted)} files, {amount(sum(file.size for file in wanted))}"
+    print(f"{what}, into {place} ({free} free)", file=sys.stderr)
     print(f"  licence {source.licence} ({gate})", file=sys.stderr, flush=True)
-    present = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())  # of an interrupted download
-    missing = sum(file.size for file in wanted) - present
-    if missing > space:
-        remedy = "Free space, or name another folder: `models` in the config, or ENTROPY_VALLEY_CACHE for a command."
-        problem = f"{source.repository} needs {amount(missing)} more, and {amount(space)} are free there"
-        raise InputError(place, problem, remedy)
     constants.HF_HUB_DISABLE_XET = True  # plain HTTP resumes inside a file, XET does not
     names = [file.name for file in wanted]
-    copied = patterns if source.kind == "dataset" else ()
-    with _clear_errors(source.repository, source.commit, key, source.kind, copied):
+    with _clear_errors(source.repository, source.commit, key, source.kind):
         snapshot_download(
             source.repository,
             repo_type=source.kind,
@@ -197,25 +185,18 @@ def require_origin(folder: Path, origin: Mapping[str, Any], repository: str | No
 
 
 def archive(address: str, path: Path, remedy: str) -> None:
-    """Download a file from any address, unless ``path`` exists; the next try resumes.
+    """Download a file of some megabytes from any address, unless ``path`` exists.
 
     Raises InputError with the ``remedy``.
     """
-    from huggingface_hub.file_download import http_get
-
     with files.locked(path):
         if path.exists():
             return
-        part = path.with_name(f".{path.name}.part")
         try:
-            with part.open("ab") as file:
-                http_get(address, file, resume_size=file.tell(), displayed_filename=path.name)
-        except Exception as error:
-            if not _is_of_network(error):
-                raise
-            again = f"Run again, which goes on from {part}. Or: {remedy}"
-            raise InputError(address, f"cannot be downloaded ({error})", again) from None
-        part.replace(path)
+            with files.atomic(path) as part, urlopen(address, timeout=60) as answer, part.open("wb") as file:
+                shutil.copyfileobj(answer, file)
+        except (URLError, ConnectionError, TimeoutError) as error:
+            raise InputError(address, f"cannot be downloaded ({error})", f"Run again. Or: {remedy}") from None
 
 
 def _is_whole(path: Path, file: File) -> bool:
@@ -229,39 +210,25 @@ def _kinds(error: BaseException | None) -> set[str]:
     return {kind.__name__ for kind in type(error).__mro__} | _kinds(error.__cause__) if error else set()
 
 
-def _is_of_network(error: Exception) -> bool:
-    """Whether it is an error of a download, and neither one of the disk nor ours."""
-    return bool(NETWORK & _kinds(error)) and getattr(error, "errno", None) is None
-
-
 @contextlib.contextmanager
-def _clear_errors(
-    repository: str, revision: str | None, key: str, kind: Kind, patterns: Sequence[str] = ()
-) -> Iterator[None]:
+def _clear_errors(repository: str, revision: str | None, key: str, kind: Kind) -> Iterator[None]:
     """Turn the hub's errors into one InputError with a remedy."""
     from huggingface_hub import constants
-    from huggingface_hub.errors import GatedRepoError, HFValidationError, OfflineModeIsEnabled
+    from huggingface_hub.errors import HFValidationError
 
-    by_hand = command(repository, revision, kind, patterns)
-    copy = f"with a network run {by_hand}, copy the folder, and set {key} to it"
+    copy = f"with a network run {command(repository, revision, kind)}, copy the folder, and set {key} to it"
     try:
         yield
     except HFValidationError as error:
         raise InputError(repository, f"not the name of a repository ({error})", "Write OWNER/NAME.") from None
     except Exception as error:
-        if not _is_of_network(error):
+        if not NETWORK & _kinds(error) or getattr(error, "errno", None) is not None:  # one of the disk, or ours
             raise
-        response = getattr(error, "response", None)
-        status = getattr(response, "status_code", None)
-        if response is not None and "Invalid credentials" in response.headers.get("X-Error-Message", ""):
-            remedy = "Unset HF_TOKEN or run `hf auth login` again: a public repository needs none."
-            raise InputError(repository, "your token for the hub is not valid", remedy) from None
-        if isinstance(error, GatedRepoError) or status in (401, 403):
+        if getattr(getattr(error, "response", None), "status_code", None) in (401, 403):
+            problem = "is gated, private, or does not exist, or your token for the hub is not valid"
             remedy = f"Accept its licence on its page on the hub, run `hf auth login`, and try again; or {copy}."
-            raise InputError(repository, "is gated, private, or does not exist", remedy) from None
+            raise InputError(repository, problem, remedy) from None
         reason, raised = " ".join([line for line in str(error).splitlines() if line][:2]), InputError
         if NO_CONNECTION & _kinds(error):
-            reason, raised = f"no connection to {constants.ENDPOINT}", UnreachableError
-        if isinstance(error, OfflineModeIsEnabled):
-            reason, raised = "the environment variable HF_HUB_OFFLINE is set", UnreachableError
+            reason, raised = f"no connection to {constants.ENDPOINT}, or HF_HUB_OFFLINE is set", UnreachableError
         raise raised(repository, f"cannot be downloaded ({reason})", f"Try again, or {copy}.") from None

@@ -83,7 +83,7 @@ def make(kind: str, ours: Mapping[str, type], name: str, settings: JsonObject, p
         raise
     except ValidationError as error:
         remedy = GUIDE if is_own(plugin) else "`entropy-valley schema` prints every key."
-        raise InputError(place, refused_values(error), remedy) from None
+        raise InputError(place, "; ".join(refused_values(error)), remedy) from None
     except Exception as error:
         raise UserCodeError(place, f"{type(error).__name__}: {error}", GUIDE) from error
     if missing := [part for part in parts if not hasattr(instance, part)]:

@@ -112,14 +112,14 @@ def words_of(item: Mapping[str, Any]) -> str:
     return re.sub("^[A-Z][a-z]+ should ", "must ", item["msg"].removeprefix("Value error, "))
 
 
-def refused_values(error: ValidationError) -> str:
-    """What pydantic says of settings, each with its name and its value."""
+def refused_values(error: ValidationError) -> list[str]:
+    """What pydantic says of settings, or of a file: each with its name and its value."""
     problems = []
     for item in error.errors():
-        name = ".".join(map(str, item["loc"]))
-        value = "" if item["type"] == "missing" else f" = {brief(item['input'], 60)}"
+        name = ".".join(map(str, item["loc"])).removesuffix(".[key]")
+        value = "" if item["type"] == "missing" else f" = {brief(repr(item['input']), 60)}"
         problems.append(f"{name}{value}: {words_of(item)}" if name else words_of(item))
-    return "; ".join(problems)
+    return problems
 
 
 # --- What a key is for.
@@ -208,8 +208,6 @@ def _folder(path: str) -> str:
 
 
 Folder = Annotated[str, AfterValidator(_folder)]
-# In a file, the name of length methods that are made by a list has a place for the value: ratio_{ratios:.2f}.
-_WRITTEN = {"pattern": r"^[a-z0-9][a-z0-9_.{}:-]*$"}
 _CODE = r"[a-z]{2,3}(_([a-z]{4}|[a-z]{2}|[0-9]{3}))?"  # of a language, perhaps with a script or a region
 NAME, LANGUAGE, DIRECTION = r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$", f"^{_CODE}$", f"^{_CODE}-{_CODE}$"
 PLUGIN, COMMIT, POOL = r"^([a-z0-9_.-]+|[\w.]+:\w+)$", r"^[0-9a-f]{40}$", r"^[a-z0-9]+$"
@@ -224,7 +222,7 @@ PATTERNS = {  # what a value must be, for errors
     REPOSITORY: "OWNER/NAME, as on the hub",
 }
 # Up to four names make that of a log, and a file system has 255 characters for it.
-Name = Annotated[str, Field(pattern=NAME, max_length=50, json_schema_extra=_WRITTEN)]
+Name = Annotated[str, Field(pattern=NAME, max_length=50)]
 Language = Annotated[str, Field(pattern=LANGUAGE)]
 Direction = Annotated[str, Field(pattern=DIRECTION)]
 Pool = Annotated[str, Field(pattern=POOL)]  # part of a run's folder: seed1-50k
@@ -305,17 +303,8 @@ def misfits(schema: type[Foreign], content: Any) -> list[str]:
     try:
         schema.model_validate(content)
     except ValidationError as error:
-        return [_misfit(".".join(map(str, item["loc"])).removesuffix(".[key]"), item) for item in error.errors()]
+        return refused_values(error)
     return []
-
-
-def _misfit(key: str, item: Mapping[str, Any]) -> str:
-    if item["type"] == "missing":
-        return f"no field {key}"
-    message = words_of(item)
-    if item["type"] in ("model_type", "dict_type"):
-        message = "must be a JSON object"
-    return f"{key or 'it'} is {brief(repr(item['input']), 60)}, but {message}"
 
 
 def read_object(path: str | Path, schema: type[Foreign] = Foreign) -> dict[str, Any]:

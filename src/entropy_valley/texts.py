@@ -22,14 +22,6 @@ _UNSEEN = re.compile("[\0-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\u
 _HIDDEN = ("Cc", "Cf", "Zl", "Zp")
 _INVISIBLE = ("Zs", *_HIDDEN)
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-# How files of other kinds begin, what they are, and what makes text of them.
-_KINDS = (
-    (rb"\x1f\x8b", "a gzip archive", "Unpack it: gunzip -c {} > FILE"),
-    (rb"PK\x03\x04", "a zip archive or an office document", "Unpack it, or save it as plain text in UTF-8"),
-    (rb"%PDF", "a PDF document", "Name a file of text"),
-    (rb"PAR1", "a Parquet file", "Name it as a data set, by a source of the kind huggingface"),
-    (rb"\xfe\xff|\xff\xfe", "UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 {} > FILE"),
-)
 
 
 def lines(path: Path, content: bytes) -> list[str]:
@@ -60,15 +52,12 @@ def decoded(path: object, content: bytes, before: int = 0) -> str:
 
 
 def _not_text(path: object, content: bytes, at: int, before: int) -> InputError:
-    """The error for a file that is not text from byte ``at`` of ``content`` on: what it seems to be."""
-    file = shlex.quote(str(path))
-    for begin, kind, remedy in () if before else _KINDS:
-        if re.match(begin, content, re.DOTALL):
-            return InputError(path, f"is {kind}, not text in UTF-8", f"{remedy.format(file)}.")
+    """The error for a file that is not text from byte ``at`` of ``content`` on."""
     place = f"{path}:{before + content.count(bytes([10]), 0, at) + 1}"
     if content[at] == 0:
         return InputError(place, "a NUL byte, which no text has", "Name a file of text, or remove the byte.")
-    remedy = f"Convert it, for example: iconv -f LATIN1 -t UTF-8 {file} > FILE."
+    convert = f"Convert it, for example: iconv -f LATIN1 -t UTF-8 {shlex.quote(str(path))} > FILE"
+    remedy = f"{convert}; unpack an archive; save a document as plain text."
     return InputError(place, f"not UTF-8 (byte {content[at]:#04x})", remedy)
 
 

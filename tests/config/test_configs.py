@@ -222,36 +222,11 @@ def test_values_of_the_command_line_are_read_as_yaml():
     assert experiment.valley.seeds is None and experiment.training.learning_rate == 0.001
 
 
-# --- Short forms: methods made by a list, ratios taken from another method; and the file that an error names.
-
-
-EACH = "ratio_{ratios:.2f}"
+# --- Short forms: ratios taken from another method; and the file that an error names.
 
 
 def expanded(**blocks):
     return expand({"length_methods": blocks})[0]["length_methods"]
-
-
-def test_a_list_makes_a_method_of_each_value():
-    made = expanded(**{"ev_reassigned_{seed}": {"method": "reassigned", "of": "ev", "each": {"seed": [1, 2]}}})
-    assert made == {f"ev_reassigned_{seed}": {"method": "reassigned", "of": "ev", "seed": seed} for seed in (1, 2)}
-    assert expanded(**{EACH: {"each": {"ratios": [0.6, 2]}}}) == {
-        "ratio_0.60": {"ratios": 0.6},
-        "ratio_2.00": {"ratios": 2},
-    }
-
-
-def test_a_block_of_the_same_name_lies_over_the_one_that_is_made():
-    over = {"ratio_0.60": {"reserve_eos_slot": False}, EACH: {"each": {"ratios": [0.6]}}}
-    assert expanded(**over) == {"ratio_0.60": {"ratios": 0.6, "reserve_eos_slot": False}}
-
-
-def test_a_block_of_a_list_stands_for_all_its_methods():
-    made = {"length_methods": {"m_{seed}": {"each": {"seed": [1, 2]}}}, "matrix": {"methods": ["ev", "m_{seed}"]}}
-    made["studies"] = {"mine": {"methods": {"en-zh": ["m_{seed}", "ev"]}}}
-    config, _ = expand(made)
-    assert config["matrix"]["methods"] == ["ev", "m_1", "m_2"]
-    assert config["studies"]["mine"]["methods"] == {"en-zh": ["m_1", "m_2", "ev"]}
 
 
 def test_ratios_of_another_method_below_those_of_its_own():
@@ -261,25 +236,18 @@ def test_ratios_of_another_method_below_those_of_its_own():
     assert expanded(ev=ev, mine={"same_ratios_as": "ev"})["mine"] == ev
 
 
-CASES = [
-    (
-        {EACH: {"each": [0.6]}},
-        f"mine.yaml: length_methods.{EACH}.each = [0.6]: give one key and the list of its values",
-    ),
-    ({"mine": {"method": "reassigned", "each": {"seed": [1]}}}, "length_methods.mine.each.seed = [1]: no name of its"),
-    ({"m_{a:.1f}": {"each": {"a": [1, 1.01]}}}, "no name of its own for 1.01"),
-    ({EACH: {"each": {"ratios": [-1]}}}, f"mine.yaml: length_methods.{EACH}.each.ratios.0 = -1: must be greater"),
-    ({"cal": {"same_ratios_as": "oracle"}}, "mine.yaml: length_methods.cal.same_ratios_as = 'oracle': names no method"),
-]
+def test_a_method_without_ratios_to_take_is_named(load):
+    line = "mine.yaml: length_methods.cal.same_ratios_as = 'oracle': names no method"
+    with pytest.raises(InputError, match=line):
+        load({"length_methods": {"cal": {"same_ratios_as": "oracle"}}, "tables": {"studies": []}})
 
 
-@pytest.mark.parametrize(("blocks", "line"), CASES, ids=range(len(CASES)))
-def test_a_bad_short_form_is_named(load, blocks, line):
-    with pytest.raises(InputError) as caught:
-        load({"length_methods": blocks, "tables": {"studies": []}})
-    assert line in str(caught.value)
+def test_a_bad_ratio_that_others_take_is_named_once(load):
+    line = r"1 problem:\n.*mine.yaml: length_methods.ev.ratios.en-zh.0 = -1: must be greater"
+    with pytest.raises(InputError, match=line):
+        load({"length_methods": {"ev": {"ratios": {"en-zh": [-1]}}}, "tables": {"studies": []}})
 
 
-def test_the_file_of_the_studies_is_named(load):
-    with pytest.raises(InputError, match=r"config/studies\.yaml: studies\.ratio_sweep\.methods.*'ratio_0\.70' is not"):
-        load({"length_methods": {EACH: {"each": {"ratios": [0.6]}}}, "tables": {"studies": ["ratio_sweep"]}})
+def test_the_file_that_sets_a_key_is_named(load):
+    with pytest.raises(InputError, match=r"config\.yaml: tables\.order = 'med'"):
+        load({"matrix": {"orders": ["random"]}})

@@ -278,9 +278,9 @@ def test_languages_whose_tokenizer_changed_are_scored_anew():
         ({"corpus": {"test_limit": 12}}, "wmt22-500", {"limit": 12, "subset": "first"}),
         ({"corpus": {"subset": "keyed_hash"}}, "wmt22-500", {"limit": 500, "subset": "keyed_hash"}),
         (
-            {"corpus": {"challenge": "stratified", "test_limit": 12}},
+            {"corpus": {"test_limit": 12}},
             "wmt22-challenge",
-            {"limit": None, "challenge": 12, "challenge_reading": "stratified"},
+            {"limit": None, "challenge": 12, "challenge_reading": "first"},
         ),
         ({"sources": {"mine": {"name": "embedded", "limit": 20}}}, "mine", {"limit": 20}),  # it has no end to draw from
     ],

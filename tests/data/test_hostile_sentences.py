@@ -30,9 +30,9 @@ REFUSED = {
 }
 # Files in the place of one of sentences: the bytes, and what the error says.
 FILES = {
-    "a gzip archive": (gzip.compress(TEXT.encode(), mtime=0), "is a gzip archive.*gunzip -c"),
-    "a Parquet file": (b"PAR1\x15\0", "is a Parquet file.*huggingface"),
-    "UTF-16 with its mark": (TEXT.encode("utf-16"), "is UTF-16, .*iconv -f UTF-16 -t UTF-8"),
+    "a gzip archive": (gzip.compress(TEXT.encode(), mtime=0), r"hostile:1: not UTF-8 \(byte 0x8b\).*unpack"),
+    "a Parquet file": (b"PAR1\x15\0", "hostile:1: a NUL byte"),
+    "UTF-16 with its mark": (TEXT.encode("utf-16"), r"hostile:1: not UTF-8 \(byte 0xff\)"),
     "UTF-16BE without it": (TEXT.encode("utf-16-be"), "hostile:1: not UTF-8"),
     "Latin 1": (TEXT.encode("latin-1"), r"hostile:1: not UTF-8 \(byte 0xfc\).*iconv -f LATIN1"),
     "a surrogate in UTF-8": (b"a\nb\xed\xa0\x80\n", r"hostile:2: not UTF-8 \(byte 0xed\)"),
@@ -91,7 +91,7 @@ def test_any_text_stays_as_it_is(tmp_path, tokenizers, inner):
     rows = read_testset({"name": "files", "source": str(tmp_path / "own.en"), "target": str(tmp_path / "own.zh")})
     assert rows[0]["source"] == text
     files.write_jsonl(tmp_path / "rows.jsonl", rows)
-    assert files.read_jsonl(tmp_path / "rows.jsonl") == rows and files.rows_digest(rows) == files.digest(rows)
+    assert files.read_jsonl(tmp_path / "rows.jsonl") == rows
     for tokenizer in tokenizers["llada"]:
         prompt = Prompt("{src}", tokenizer)
         assert prompt.text(prompt.encode(text)) == text

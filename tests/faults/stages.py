@@ -64,7 +64,7 @@ def _models() -> dict[str, Stage]:
 
     source = {"repository": None, "revision": None, "subfolder": None}
     adopted = {"backbone": "tiny", "family": "llada", "direction": "en-de", "seed": 1, "revision": 1, "source": source}
-    training = {"work": "work/train", "logs": "logs/train", "tested": [], "checkpoint_every": 1}
+    training = {"work": "work/train", "logs": "logs/train", "checkpoint_every": 1}
     return {
         "pretrain": Stage(
             "pretrain",

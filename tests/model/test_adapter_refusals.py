@@ -41,7 +41,7 @@ def refused(tiny, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"peft_type": "IA3"}, r"adapter_config\.json: peft_type is 'IA3', but must be 'LORA'"),
+        ({"peft_type": "IA3"}, r"adapter_config\.json: peft_type = 'IA3': must be 'LORA'"),
         ({"fan_in_fan_out": True}, "fan_in_fan_out is True"),
         (
             {"lora_bias": True, "init_lora_weights": "pissa"},

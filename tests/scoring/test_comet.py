@@ -43,12 +43,11 @@ def test_comet_itself_loads_the_checkpoint(comet_folder, segments, monkeypatch):
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), ours.parameters(), strict=True))
 
 
-@pytest.mark.parametrize("batch_size", [1, 5])
-def test_scores_are_those_of_predict(comet_folder, segments, batch_size, tmp_path):
+def test_scores_are_those_of_predict(comet_folder, segments, tmp_path):
     """Of a folder that was moved, too."""
     samples = [{"src": source, "mt": hypothesis, "ref": reference} for source, hypothesis, reference in segments]
     expected = comet.load(comet_folder).predict(samples, batch_size=7, gpus=0, progress_bar=False)["scores"]
-    assert scores(copy(comet_folder, tmp_path), segments, batch_size=batch_size) == pytest.approx(expected, abs=1.5e-6)
+    assert scores(copy(comet_folder, tmp_path), segments) == pytest.approx(expected, abs=1.5e-6)
 
 
 def test_a_checkpoint_is_needed():
@@ -56,8 +55,7 @@ def test_a_checkpoint_is_needed():
         ready(None)
 
 
-@pytest.mark.parametrize("batch_size", [1, 5])
-def test_a_gpu_keeps_its_scores_apart(comet_folder, segments, tmp_path, batch_size, monkeypatch):
+def test_a_gpu_keeps_its_scores_apart(comet_folder, segments, tmp_path, monkeypatch):
     """The CPU stands for the GPU, whose model is in the store's keys and not in the signature of the scores."""
     load, loaded = comet.load, []
     monkeypatch.setattr(comet, "load", lambda path, device: loaded.append(device) or load(path, "cpu"))
@@ -65,9 +63,9 @@ def test_a_gpu_keeps_its_scores_apart(comet_folder, segments, tmp_path, batch_si
     def job(gpu):
         monkeypatch.setattr(machine, "nvidia_smi", lambda: f"0, GPU-0, {gpu}\n")
         with Store(tmp_path) as store:
-            metric = comet.Comet(checkpoint="toy", batch_size=batch_size)
+            metric = comet.Comet(checkpoint="toy")
             metric.prepare(ScoringJob("zh", comet_folder, "cuda", store=store))
-            assert metric.signature.endswith("|device:cuda|" + {1: "batch:1|rows:64", 5: "batch:5"}[batch_size])
+            assert metric.signature.endswith("|device:cuda|batch:1|rows:64")
             return metric.segment_scores(*zip(*segments, strict=True))
 
     whole = job("NVIDIA H100 80GB HBM3")
@@ -82,8 +80,6 @@ def note_pass(passes, module, arguments, inputs):
 
 
 class TestUnpadded:
-    """With ``batch_size`` 1."""
-
     @pytest.fixture
     def company(self, segments):
         """Segments of several systems of one test set: equal sources, and hypotheses in all combinations of a few."""
@@ -154,9 +150,9 @@ class TestUnpadded:
 
 
 def test_signature(comet_folder):
-    signature = ready(comet_folder, batch_size=4).signature
+    signature = ready(comet_folder).signature
     assert signature.startswith("comet:2.2.7|model:toy|digest:")
-    assert signature.endswith("|precision:fp32|device:cpu|batch:4")
+    assert signature.endswith("|precision:fp32|device:cpu|batch:1")
     assert ready(comet_folder).digest[:16] in signature
     own = comet_folder / comet_checkpoint.CHECKPOINT
     assert f"model:{comet_folder.name}|" in ready(own, name=str(own)).signature

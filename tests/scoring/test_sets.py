@@ -76,10 +76,9 @@ def test_a_header_says_of_what_the_scores_were_made(job, tmp_path, comet_folder)
     assert record["inputs"].keys() == {*read, translations, how["checkpoints"]["comet"]}
 
 
-@pytest.mark.parametrize("batch_size", [1, 5])
-def test_one_load_scores_all_cells_as_each_alone(job, batch_size, monkeypatch):
+def test_one_load_scores_all_cells_as_each_alone(job, monkeypatch):
     """Without a store, too: COMET reads every different sentence once."""
-    more = {"comet": {"checkpoint": None, "batch_size": batch_size}, "metrics": {"kiwi": KIWI}, "store": None}
+    more = {"metrics": {"kiwi": KIWI}, "store": None}
     loaded, load = [], comet.load
     monkeypatch.setattr(comet, "load", lambda path, device: loaded.append(path) or load(path, device))
     whole = job("whole", (EV, ORACLE, OTHER), **more)

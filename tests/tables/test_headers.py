@@ -170,7 +170,7 @@ def test_no_table_is_made_of_what_was_manipulated(run, made, name):
     [
         {"length_methods": {"ev": {"ratios": {"en-zh": [0.6, 0.8]}}}},
         {"training": {"learning_rate": 0.02}},
-        {"scoring": {"comet": {"batch_size": 2}}},
+        {"scoring": {"chrf": {"word_order": 2}}},
     ],
     ids=lambda over: next(iter(over)),
 )

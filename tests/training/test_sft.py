@@ -94,13 +94,6 @@ def test_a_finished_adapter_is_not_trained_again(finetune, monkeypatch):
     finetune(job)
 
 
-def test_a_reference_beyond_the_context_is_refused_before_training(finetune, monkeypatch, tmp_path):
-    monkeypatch.setattr(deepspeed, "build", lambda *_: pytest.fail("it was trained"))
-    files.write_jsonl(tmp_path / "test.jsonl", [{"id": "t1", "source": "it", "target": "the old red car " * 40}])
-    with pytest.raises(InputError, match=r"test.jsonl: prompt, reference and EOS of 1 of 1 .*: t1"):
-        finetune(spec(), tested=[tmp_path / "test.jsonl"])
-
-
 def test_what_does_not_fit_is_refused_before_training(finetune, monkeypatch):
     monkeypatch.setattr(deepspeed, "build", lambda *_: pytest.fail("it was trained"))
     monkeypatch.setattr(machine, "memory", lambda: 1000)
@@ -157,7 +150,7 @@ def test_two_processes_train_what_one_does(checkpoints, corpus, finetune, tmp_pa
     job, out = {**spec(max_steps=3), "precision": "bfloat16"}, tmp_path / "adapter" / "adapter.json"
     folders = {"backbone": checkpoints / "llada", "work": tmp_path / "work", "logs": tmp_path / "logs"}
     passes = {"micro_tokens": 1, "processes": 2, "activation_checkpointing": True}
-    two = {**folders, **passes, "tested": [], "check": None, "checkpoint_every": 2}
+    two = {**folders, **passes, "check": None, "checkpoint_every": 2}
     run_here("train", job | {"made_from": {"corpus": "digest"}}, {"corpus": corpus}, out, two)
     facts = files.read_json(out)
     assert facts["spec"] == job and (facts["processes"], facts["micro_tokens"]) == (2, 1)

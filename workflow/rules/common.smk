@@ -142,8 +142,7 @@ def all_gpus(wildcards, output, resources):
 
 
 def training(wildcards):
-    """How a training runs. ``tested`` are the test sets with whose references its backbone must cope: better told
-    before a training than after."""
+    """How a training runs."""
     run = run_of(wildcards)
     return dict(
         backbone=paths.backbone_folder(EXPERIMENT, run.backbone, run.seed),
@@ -153,10 +152,6 @@ def training(wildcards):
         checkpoint_every=EXPERIMENT.training.checkpoint_every,
         activation_checkpointing=EXPERIMENT.training.activation_checkpointing,
         wandb=EXPERIMENT.training.wandb,
-        tested=[
-            TESTSET.format(direction=run.direction, testset=name)
-            for name in params.measured_by_references(EXPERIMENT, run)
-        ],
         work=f"{R}/work/train/{wildcards.direction}.{wildcards.backbone}.seed{wildcards.seed}",
         logs=paths.training_logs(EXPERIMENT, run),
         check=CHECK,

@@ -69,7 +69,6 @@ rule testset:
         f"{R}/logs/testset/{{direction}}.{{testset}}.log",
     wildcard_constraints:
         testset=one_of(EXPERIMENT.sources),
-    priority: 10  # trainings look whether the references fit into the context
     localrule: True
     conda:
         "../../envs/workflow.yaml"

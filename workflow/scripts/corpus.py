@@ -27,7 +27,7 @@ with job_of(snakemake) as job:  # noqa: F821
         inputs = [*build.own_files(job.spec, "test", kinds=SOURCES), *job.input.dataset]
         with results.made("testset", job.params, inputs, [out]) as record:
             files.write_jsonl(out, build.testset(job.spec, SOURCES, execution["folder"], execution["rows"]))
-            record.facts.update(build.origin(job.spec, "test", SOURCES, execution["folder"]))
+            record.facts.update(build.origin(job.spec, "test", kinds=SOURCES, folder=execution["folder"]))
 
     def copy(read, out):
         with results.made("dev_as_testset", job.params, [read], [out]):

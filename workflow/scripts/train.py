@@ -23,9 +23,8 @@ with job_of(snakemake) as job:  # noqa: F821
     else:
         execution.pop("check", None)
         logs = Path(execution.pop("logs"))
-        tested = list(filter(Path.is_file, map(Path, execution.pop("tested"))))
         corpus = Path(job.input.corpus)
-        trained = sft.Finetuning(job.spec, corpus, backbone, out.parent, work, logs, tested=tested, **execution)
+        trained = sft.Finetuning(job.spec, corpus, backbone, out.parent, work, logs, **execution)
         inputs = [corpus, *filter(Path.is_file, [backbone / MANIFEST])]
         with results.made(rule, job.params, inputs, job.output, known) as record:
             sft.run(trained, job.threads)

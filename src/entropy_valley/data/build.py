@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -22,6 +21,7 @@ from entropy_valley.texts import hidden, visible
 Row = dict[str, Any]
 # Train rows, dev rows, the report, and facts for the job's record: what was read, and why pairs were dropped.
 Corpus = tuple[list[Row], list[Row], dict[str, Any], dict[str, Any]]
+SPLITS = ("train", "dev")
 KEYED = "keyed_hash"  # how pairs and subsets are drawn by default
 
 
@@ -33,19 +33,20 @@ def corpus(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None, 
     is, ``rows`` how many it must have. Raises InputError if the source has hardly any pairs.
     """
     source, counts = _source(spec, kinds, folder, rows), Tally()
-    train, dev = (_rows(split, enumerate(pairs, 1)) for split, pairs in _drawn(spec, source, counts).items())
+    drawn = _drawn(spec, source, counts)
+    train, dev = (_rows(split, enumerate(pairs, 1)) for split, pairs in zip(SPLITS, drawn, strict=True))
     for language, limits in (spec.get("filters") or {}).items():
         if not limits:
             kept = f"no length filter for {language}: pairs of any length are kept; `corpus.filters` would limit them"
             print(f"corpus: {kept}", file=sys.stderr, flush=True)
-    facts = {**_origin(source, spec, "train", "dev"), "dropped": counts.reasons}
+    facts = {**origin(spec, *SPLITS, kinds=kinds, folder=folder), "dropped": counts.reasons}
     report = {
         "direction": spec["direction"],
         "seed": spec["seed"],
         "source": dict(spec["source"]),
         "filters": spec.get("filters") or {},
         "counts": {"read": counts.read, "filtered": counts.dropped.total(), "train": len(train), "dev": len(dev)},
-        "digest": {"train": files.rows_digest(train), "dev": files.rows_digest(dev)},
+        "digest": {"train": files.digest(train), "dev": files.digest(dev)},
     }
     return train, dev, report, facts
 
@@ -56,7 +57,7 @@ def _source(spec: JsonObject, kinds: Kinds, folder: str | None = None, rows: int
     return make({**spec["source"], **{key: value for key, value in beside.items() if value}}, kinds)
 
 
-def _drawn(spec: JsonObject, source: Source, counts: Tally) -> dict[str, list[Pair]]:
+def _drawn(spec: JsonObject, source: Source, counts: Tally) -> list[list[Pair]]:
     """The train and dev pairs, by the source's kind and the sampling."""
     direction, seed, filters = spec["direction"], spec["seed"], spec.get("filters") or {}
 
@@ -67,30 +68,31 @@ def _drawn(spec: JsonObject, source: Source, counts: Tally) -> dict[str, list[Pa
         pairs = shown(source.pairs(direction, split, seed), split)
         return filtered(pairs, direction, filters, counts, endless=source.endless)
 
-    def all_judged(tally: Tally) -> Iterator[tuple[Pair, bool]]:
+    def all_judged() -> Iterator[tuple[Pair, bool]]:
         """All pairs, and whether they pass the filters with the blanks around them, as in the authors' scripts."""
+        counts.read = 0  # they are read twice, and counted once
+        counts.dropped.clear()
         pairs = shown(source.unstripped(direction, "train", seed), "train")
-        for (one, other), passes in judged(pairs, direction, filters, tally, within):
+        for (one, other), passes in judged(pairs, direction, filters, counts, within):
             yield (one.strip(), other.strip()), passes
 
-    if source.given or source.splits:
-        drawn = {}
-        for split in ("train", "dev"):
-            if source.given:  # the first pairs of a file, which is taken as it is
-                drawn[split] = list(islice(source.pairs(direction, split, seed), spec[split]))
-                counts.read += len(drawn[split])
-            else:
-                pairs, size = passing(split), spec[split]
-                drawn[split] = list(islice(pairs, size)) if source.endless else sampling.bottom_k(pairs, size, seed)
-            sampling.warn_fewer(len(drawn[split]), spec[split], split)
-        return drawn
-    sizes = spec["train"], spec["dev"], seed
-    if spec.get("sampling", KEYED) == KEYED:
-        train, dev = sampling.split(passing("train"), *sizes)
-    else:
-        tallies = itertools.chain([counts], itertools.repeat(Tally()))  # the first of two passes counts
-        train, dev = sampling.shuffled_split(lambda: all_judged(next(tallies)), *sizes, spec["sampling"])
-    return {"train": train, "dev": dev}
+    sizes = spec["train"], spec["dev"]
+    if not (source.given or source.splits):
+        if spec.get("sampling", KEYED) == KEYED:
+            return [*sampling.split(passing("train"), *sizes, seed)]
+        return [*sampling.shuffled_split(all_judged, *sizes, seed, spec["sampling"])]
+    drawn = []
+    for split, size in zip(SPLITS, sizes, strict=True):
+        if source.given:  # the first pairs of a file, which is taken as it is
+            pairs = list(islice(source.pairs(direction, split, seed), size))
+            counts.read += len(pairs)
+        elif source.endless:
+            pairs = list(islice(passing(split), size))
+        else:
+            pairs = sampling.bottom_k(passing(split), size, seed)
+        sampling.warn_fewer(len(pairs), size, split)
+        drawn.append(pairs)
+    return drawn
 
 
 def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None, rows: int | None = None) -> list[Row]:
@@ -98,7 +100,7 @@ def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None,
 
     With ``challenge``, the challenge subset of these (see :mod:`.categories`). Ids number the source's sentences, so
     they are the same for every limit. ``spec`` (the rule's params) has direction, seed, source, limit (a number or
-    None) and optionally filters and challenge (a number); ``subset`` and ``challenge_reading`` name how they are drawn.
+    None) and optionally filters and challenge (a number); ``subset`` names how they are drawn.
     """
     source, size = _source(spec, kinds, folder, rows), spec.get("challenge")
     drawn = _limited(spec, source)
@@ -106,7 +108,7 @@ def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None,
         place = ", ".join(source.own_files(spec["direction"], "test")) or spec["source"]["name"]
         raise InputError(place, "no sentence pair, or only such with a blank side", "Give a test set with sentences.")
     if size is not None:
-        drawn = challenge(drawn, size, spec["seed"], spec["direction"], spec.get("challenge_reading", "stratified"))
+        drawn = challenge(drawn, size, spec["direction"])
     return _anchored(_rows("test", drawn), [number for number, _ in drawn], source, spec["direction"])
 
 
@@ -115,7 +117,7 @@ def _anchored(rows: list[Row], numbers: Sequence[int], source: Source, direction
     spans = source.spans(direction)
     if spans is None:
         return rows
-    spans_of = dict(zip(range(1, max(numbers) + 1), spans, strict=False))
+    spans_of = dict(enumerate(islice(spans, max(numbers)), 1))
     for number, row in zip(numbers, rows, strict=True):
         most, given = len(row["target"]), spans_of.get(number, "none")
         if not _are_parts(given, most):
@@ -132,13 +134,9 @@ def _are_parts(spans: Any, most: int) -> bool:
     return all(isinstance(end, int) and isinstance(start, int) and 0 <= start < end <= most for start, end in spans)
 
 
-def origin(spec: JsonObject, split: str, kinds: Kinds = SOURCES, folder: str | None = None) -> JsonObject:
-    """The fact for the record of what a split was read from beside the inputs of its job; none where there is none."""
-    return _origin(_source(spec, kinds, folder), spec, split)
-
-
-def _origin(source: Source, spec: JsonObject, *splits: str) -> JsonObject:
-    read = source.origin(spec["direction"], *splits)
+def origin(spec: JsonObject, *splits: str, kinds: Kinds = SOURCES, folder: str | None = None) -> JsonObject:
+    """The fact for the record of what splits were read from beside the inputs of their job; empty if there is none."""
+    read = _source(spec, kinds, folder).origin(spec["direction"], *splits)
     return {"origin": read} if read else {}
 
 

@@ -50,8 +50,8 @@ def fetched(wanted: HubFiles, folder: Path, agreed: bool) -> JsonObject:
 
 
 def _fetch(wanted: HubFiles, folder: Path, agreed: bool) -> None:
-    key = "the `folder` of its sources"
-    source = hub.listing(wanted.repository, wanted.revision, key, "dataset", wanted.patterns)
+    key = f"the `folder` of its sources (they read {' and '.join(wanted.patterns)})"
+    source = hub.listing(wanted.repository, wanted.revision, key, "dataset")
     read = [file.name for file in source.matching(wanted.patterns)]
     patterns = [*wanted.patterns, *ABOUT]
     hub.require_agreement(source, patterns, agreed)

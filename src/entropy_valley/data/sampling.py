@@ -107,28 +107,21 @@ def bottom_k(pairs: Iterable[Pair], k: int, seed: int) -> list[Pair]:
     """The ``k`` distinct pairs of lowest rank, lowest first, in one pass and O(k) memory; all if there are fewer.
 
     The result does not depend on the order of the pairs; that of a smaller ``k`` is the beginning of that of a larger
-    one. Texts are kept in UTF-8, both of a pair in one: as Python's own text they take twice the memory or more.
+    one.
     """
-    heap: list[tuple[int, int, bytes]] = []  # of each pair minus its rank, the bytes of its source, and all its bytes
-    kept: set[int] = set()  # minus the ranks of these
+    heap: list[tuple[int, Pair]] = []  # minus its rank, and the pair: the highest rank is the first to go
+    kept: set[int] = set()
     for pair in pairs:
-        order, full = -rank(pair, seed), len(heap) == k
-        if order in kept or (full and (not heap or order < heap[0][0])):
+        order = -rank(pair, seed)
+        if order in kept:
             continue
         kept.add(order)
-        source, target = (text.encode() for text in pair)
-        entry = order, len(source), source + target
-        if full:
-            kept.remove(heappushpop(heap, entry)[0])
+        if len(heap) < k:
+            heappush(heap, (order, pair))
         else:
-            heappush(heap, entry)
-    kept.clear()
-    heap.sort()
-    drawn = []
-    while heap:  # emptied, so that no text is held twice
-        _, cut, texts = heap.pop()
-        drawn.append((texts[:cut].decode(), texts[cut:].decode()))
-    return drawn
+            removed, _ = heappushpop(heap, (order, pair))
+            kept.remove(removed)
+    return [pair for _, pair in sorted(heap, reverse=True)]
 
 
 def split(pairs: Iterable[Pair], train: int, dev: int, seed: int) -> tuple[list[Pair], list[Pair]]:
@@ -202,7 +195,6 @@ def shortage(available: int, wanted: int, what: str) -> InputError:
 
 Shuffling = Literal["shuffle", "shuffle_rows"]
 SPARE = 5000  # pairs that `shuffle_rows` shuffles beside the training pairs; dev pairs are among these
-_CHUNK = 2**20  # rows that are looked up at once
 _ROW = "I"  # 32 bits: the data sets have tens of millions of rows
 
 
@@ -215,6 +207,7 @@ def shuffled_split(
     text.
     """
     passing = bytearray(passes for _, passes in read())
+    order: MutableSequence[int]
     if shuffling == "shuffle_rows":
         order = _shuffled_rows(passing, train + SPARE, seed)
     else:
@@ -229,16 +222,10 @@ def shuffled_split(
     return pairs[:train], pairs[train:]
 
 
-def _shuffled_rows(passing: bytearray, size: int, seed: int) -> MutableSequence[int]:
+def _shuffled_rows(passing: bytearray, size: int, seed: int) -> list[int]:
     """The first ``size`` passing rows of the data set as `datasets.Dataset.shuffle` orders it."""
     import numpy as np  # only here, and it loads slowly
 
     order, passes = np.arange(len(passing), dtype=np.uint32), np.frombuffer(passing, dtype=bool)
     np.random.default_rng(seed).shuffle(order)  # as `permutation` does with numbers of 64 bits
-    kept = array(_ROW)
-    for begin in range(0, len(order), _CHUNK):
-        rows = order[begin : begin + _CHUNK]
-        kept.extend(rows[passes[rows]][: size - len(kept)].tolist())
-        if len(kept) == size:
-            break
-    return kept
+    return order[passes[order]][:size].tolist()

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley.data.categories import ChallengeRules
 from entropy_valley.data.sampling import Subset
 from entropy_valley.settings import BY_DIRECTION, Direction, Language, Limits, RandomSeed, Section
 
@@ -46,10 +45,10 @@ class CorpusSection(Section):
         description="the sentences that `limit`, `test_limit` and `valley.sentences` take: those at the "
         "beginning of the file, or a keyed-hash subset",
     )
-    challenge: ChallengeRules = Field(
+    challenge: Literal["first"] = Field(
         "first",
-        description="the sentences that `challenge` of a source takes, and their categories: the first with a "
-        "category by the rules of the authors' code, for English; or stratified by a keyed hash, by our rules",
+        description="the sentences that `challenge` of a source takes: always the first with a category by the rules "
+        "of the authors' code, for English",
     )
 
     def filter_of(self, language: str) -> LengthFilter:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from entropy_valley import files
-from entropy_valley.errors import InputError, listed
 from entropy_valley.settings import JsonObject, check_template
 
 # --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
@@ -81,19 +80,6 @@ class Prompt:
     def _parsed(self, text: str) -> list[int]:
         """Token ids of a part of the template, with its special tokens."""
         return self._tokenized(text, split_special_tokens=False)["input_ids"]
-
-
-def require_room(path: object, rows: Iterable[JsonObject], prompt: Prompt, context: int) -> None:
-    """Raise InputError that names the sentences of a test set whose prompt, reference and EOS exceed the context."""
-    needed = {row["id"]: len(prompt.encode(row["source"])) + len(prompt.tokens(row["target"])) + 1 for row in rows}
-    beyond = [name for name, tokens in needed.items() if tokens > context]
-    if beyond:
-        raise InputError(
-            path,
-            f"prompt, reference and EOS of {len(beyond)} of {len(needed)} sentences need up to {max(needed.values())} "
-            f"tokens, but the backbone's context is {context}: {listed(beyond, 8)}",
-            "Split or drop these sentences.",
-        )
 
 
 # --- What the rows of a prompt attend to, in training and in decoding: the choices, and the one of a model's params.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import re
 from collections import defaultdict
@@ -11,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, PositiveInt, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from entropy_valley import files
 from entropy_valley.progress import progress
@@ -148,10 +147,9 @@ def _replaced(module: Any, name: str, function: Callable[..., Any]) -> Iterator[
 # Lightning's trainer takes seconds to start, reorders sentences on several GPUs and refuses SLURM jobs of several
 # tasks.
 #
-# With ``batch_size`` 1 a score is a function of its sentence alone, see above: equal
-# translations get equal scores whichever method made them, which a test that treats zero differences apart (Wilcoxon,
-# Pratt) relies on. A score in a padded batch depends in its last digits on the neighbours. Then consecutive batches
-# of the file are the unit of caching.
+# A score is a function of its sentence alone, see above: equal translations get equal scores whichever method made
+# them, which a test that treats zero differences apart (Wilcoxon, Pratt) relies on. A score in a padded batch would
+# depend in its last digits on the neighbours.
 
 DECIMALS = 6
 RELEASED, TOY = "comet22", "toy_comet"
@@ -166,7 +164,7 @@ class Comet(Section):
 
     checkpoint: str = Field(description="owner/name on the hub, or a .ckpt file")
     revision: Commit | None = Field(None, description=REVISION)
-    batch_size: PositiveInt = Field(1, description="sentences of a padded pass; 1: no score depends on its neighbours")
+    batch_size: Literal[1] = Field(1, description="always 1: no score depends on its neighbours")
     reference_free: bool = Field(False, description="true: it sees no reference, as CometKiwi, or XCOMET if asked to")
     _job: ScoringJob = PrivateAttr()
     _path: Path = PrivateAttr()
@@ -211,48 +209,31 @@ class Comet(Section):
             f"device:{device}",
             f"batch:{self.batch_size}",
         ]
-        if self.batch_size == 1 and device.startswith("cuda"):
+        if device.startswith("cuda"):
             parts.append(f"rows:{ROWS['cuda']}")  # other bits than those of a sentence alone
         return "|".join(parts + ["references:no"] * self.reference_free)
 
     def segment_scores(self, sources: Texts, hypotheses: Texts, references: Texts) -> list[float]:
-        """One score per sentence, in order, rounded to :data:`DECIMALS`; what the store has is not computed again."""
+        """One score per sentence, in order, rounded to :data:`DECIMALS`; what the store has is not computed again.
+
+        A score depends on its sentence alone: the sentences may be those of many systems."""
         read = (sources, hypotheses) if self.reference_free else (sources, hypotheses, references)
         segments = list(zip(*read, strict=True))
-        return self._one_by_one(segments) if self.batch_size == 1 else self._in_padded_batches(segments)
-
-    def _one_by_one(self, segments: Sequence[Segment]) -> list[float]:
-        """Scores that depend on their sentence alone: the segments may be those of many systems."""
-        scores, signed = self._scores, self._key_signature
-        keys = {one: _key([one], signed) for one in dict.fromkeys(segments) if one not in scores}
-        scores.update({one: stored[0] for one, key in keys.items() if (stored := self._job.store.get(key))})
-        if missing := [one for one in keys if one not in scores]:
-            scored = unpadded_scores(self._loaded(), missing, self._job.rows)
-            for one, score in progress(scored, total=len(missing), description="COMET", unit="sentence"):
-                scores[one] = self._keep(keys[one], [round(score, DECIMALS)])[0]
+        scores, store, signed = self._scores, self._job.store, self._signed(self._job.device_name)
+        keys: dict[Segment, str] = {}  # of those that the store does not have
+        for one in dict.fromkeys(segments):
+            if one not in scores:
+                keys[one] = files.digest({"metric": signed, "segments": [one]})
+                if stored := store.get(keys[one]):
+                    scores[one] = stored[0]
+                    del keys[one]
+        if keys:
+            scored = unpadded_scores(self._loaded(), list(keys), self._job.rows)
+            for one, score in progress(scored, total=len(keys), description="COMET", unit="sentence"):
+                scores[one] = round(score, DECIMALS)
+                if math.isfinite(score):
+                    store.put(keys[one], [scores[one]])
         return [scores[one] for one in segments]
-
-    def _in_padded_batches(self, segments: Sequence[Segment]) -> list[float]:
-        starts = range(0, len(segments), self.batch_size)
-        batches = [segments[start : start + self.batch_size] for start in starts]
-        scores: list[float] = []
-        for batch in progress(batches, description="COMET", unit="batch"):
-            key = _key(batch, self._key_signature)
-            if not (stored := self._job.store.get(key)):
-                computed = batch_scores(self._loaded(), batch)
-                stored = self._keep(key, [round(score, DECIMALS) for score in computed])
-            scores += stored
-        return scores
-
-    @functools.cached_property
-    def _key_signature(self) -> str:
-        """In the store's keys a GPU has its model."""
-        return self._signed(self._job.device_name)
-
-    def _keep(self, key: str, scores: list[float]) -> list[float]:
-        if all(map(math.isfinite, scores)):
-            self._job.store.put(key, scores)
-        return scores
 
     def _loaded(self) -> Any:
         import torch
@@ -265,10 +246,6 @@ class Comet(Section):
     def _model_name(self) -> str:
         """The hub's name, or the folder's of a user's own file."""
         return self._path.parents[1].name if self.checkpoint.endswith(".ckpt") else self.checkpoint
-
-
-def _key(segments: Sequence[Segment], signature: str) -> str:
-    return files.digest({"metric": signature, "segments": segments})
 
 
 class MainComet(Comet):

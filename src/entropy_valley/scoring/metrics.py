@@ -231,7 +231,6 @@ class Chrf(Section):
     word_order: NonNegativeInt = Field(0, description="longest n-gram of words; 2 is chrF++")
     beta: PositiveInt = Field(2, description="weight of recall over precision")
     _chrf: Any = PrivateAttr(None)
-    _scores: dict[tuple[str, str], float] = PrivateAttr(default_factory=dict)  # of sentences: many systems share some
 
     def prepare(self, job: ScoringJob) -> None:
         from sacrebleu.metrics import CHRF
@@ -240,11 +239,8 @@ class Chrf(Section):
 
     def segment_scores(self, sources: Texts, hypotheses: Texts, references: Texts) -> list[float]:
         """chrF of each sentence, six decimals."""
-        pairs = list(zip(hypotheses, references, strict=True))
-        for output, reference in {*pairs} - self._scores.keys():
-            score = self._chrf.sentence_score(output, [reference]).score
-            self._scores[output, reference] = round(score, _DECIMALS)
-        return [self._scores[pair] for pair in pairs]
+        pairs = zip(hypotheses, references, strict=True)
+        return [round(self._chrf.sentence_score(one, [other]).score, _DECIMALS) for one, other in pairs]
 
     def system_score(self, sources: Texts, hypotheses: Texts, references: Texts) -> float:
         """chrF of the corpus, which is not the mean of its sentences', six decimals."""

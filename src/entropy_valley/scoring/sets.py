@@ -105,12 +105,11 @@ def write(
 def score_cells(name: str, metric: Scorer, job: ScoringJob, cells: Mapping[System, Outputs]) -> dict[System, Scores]:
     """The scores of each cell by one metric.
 
-    COMET scores the sentences of all cells at once, unless its batches are padded: then a score depends on its
-    neighbours in the cell. Raises InputError that names metric, cell and sentence for a score that is not a number; by
-    then all others are in the store.
+    COMET scores the sentences of all cells at once. Raises InputError that names metric, cell and sentence for a score
+    that is not a number; by then all others are in the store.
     """
     metrics.prepare(name, metric, job)
-    if isinstance(metric, Comet) and metric.batch_size == 1:
+    if isinstance(metric, Comet):
         columns = zip(*((one.sources, one.hypotheses, one.references) for one in cells.values()), strict=True)
         metric.segment_scores(*(list(chain.from_iterable(column)) for column in columns))
     return {

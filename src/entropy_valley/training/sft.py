@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from entropy_valley import errors, files, machine
 from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import checkpoint_digest
 from entropy_valley.model.load import Backbone, load_backbone
-from entropy_valley.model.prompt import Prompt, attention_of, require_room
+from entropy_valley.model.prompt import Prompt, attention_of
 from entropy_valley.settings import JsonObject
 from entropy_valley.training import adapter, deepspeed, memory, processes
 from entropy_valley.training.adapter import attach_lora
@@ -58,7 +57,6 @@ class Finetuning:
     micro_tokens: int | Auto = AUTO
     device: str = "cpu"
     activation_checkpointing: bool | Auto = AUTO
-    tested: Sequence[Path] = ()
     wandb: str | None = None
 
     @property
@@ -175,8 +173,6 @@ def _pairs(job: Finetuning, backbone: Backbone) -> Pairs:
     if job.spec["bos"] and backbone.bos_id is None:
         raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
     prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
-    for path in job.tested:
-        require_room(path, files.read_jsonl(path, ("id", "source", "target")), prompt, backbone.context)
     rows = files.read_jsonl(job.corpus, ("source", "target"))[: job.settings.limit]
     limit = longest_pair(min(job.settings.max_tokens, backbone.context), _padding(job, backbone))
     return tokenise(rows, prompt, backbone.eos_id, limit, cut=job.settings.too_long == "cut")

@@ -34,4 +34,4 @@ def make(settings: JsonObject, kinds: Kinds = SOURCES) -> Source:
         return TypeAdapter(any_of(kinds)).validate_python(settings)
     except ValidationError as error:
         remedy = "`entropy-valley schema` lists its keys."
-        raise InputError(f"source {dict(settings)}", refused_values(error), remedy) from None
+        raise InputError(f"source {dict(settings)}", "; ".join(refused_values(error)), remedy) from None

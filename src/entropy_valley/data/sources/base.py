@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field, PositiveInt
@@ -85,7 +86,12 @@ class Source(Section, ABC):
 
     def origin(self, direction: str, *splits: str) -> JsonObject:
         """What these splits were read from, for the record of the job: digests of files that are not its inputs."""
-        return {}
+        paths = self._paths(direction)
+        return {"files": files.digests(paths)} if paths else {}
+
+    def _paths(self, direction: str) -> Sequence[Path]:
+        """The files of a release that it reads, in a folder or in the cache, where they are fetched."""
+        return ()
 
     @property
     def download(self) -> HubFiles | None:

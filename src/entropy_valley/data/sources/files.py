@@ -7,16 +7,16 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PositiveInt, field_validator, model_validator
+from pydantic import Field, PositiveInt, field_validator
 
 from entropy_valley import files
 from entropy_valley.data.dataset import HubFiles, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, reverse, value_at
 from entropy_valley.errors import InputError, brief, listed, unknown
-from entropy_valley.settings import Commit, Direction, JsonObject, Language, Repository, Section, unique
+from entropy_valley.settings import Commit, Direction, JsonObject, Language, Repository, unique
 from entropy_valley.texts import checked_sentence, counted, visible
 
 # --- Two text files with one sentence per line: a user's own corpus, and the layout of most test sets.
@@ -176,20 +176,7 @@ def _is_quoted(text: str) -> bool:
 # --- Files of pairs in JSON Lines, a key for each language: those that the paper's authors published, and their like.
 
 
-class SplitFiles(Section):
-    """The file of each split, as the data set calls it."""
-
-    train: str | None = Field(None, description="training pairs")
-    dev: str | None = Field(None, description="development pairs")
-    test: str | None = Field(None, description="a test set")
-
-
-class SplitRows(Section):
-    """How many rows the file of each split must have."""
-
-    train: PositiveInt | None = Field(None, description="rows of the training pairs; null: not checked")
-    dev: PositiveInt | None = Field(None, description="rows of the development pairs")
-    test: PositiveInt | None = Field(None, description="rows of the test set")
+Split = Annotated[str, Field(pattern="^(train|dev|test)$")]
 
 
 class JsonLines(Source):
@@ -199,14 +186,19 @@ class JsonLines(Source):
     direction without files takes those of its reverse, with their roles swapped.
     """
 
+    AT_LEAST_ONE = ("dataset", "folder")
     given: ClassVar[bool] = True
 
     name: Literal["json_lines"] = Field(description="the kind of source")
     dataset: Repository | None = Field(None, description="its name on the hub, owner/name")
     revision: Commit | None = Field(None, description="null: the newest, which is written to the results")
     folder: str | None = Field(None, description="holds the files; then nothing is downloaded")
-    files: dict[Direction, SplitFiles] = Field(description="by direction and split, such as {train: enzh_train.jsonl}")
-    rows: SplitRows = Field(SplitRows(), description="how many rows they must have; an incomplete copy is refused")
+    files: dict[Direction, dict[Split, str]] = Field(
+        description="by direction and split, such as {train: enzh_train.jsonl}"
+    )
+    rows: dict[Split, PositiveInt] = Field(
+        {}, description="how many rows the file of each split must have; an incomplete copy is refused"
+    )
     keys: dict[Language, str] = Field(
         {}, description="key of each language; dots for nested ones, as translation.en; default: its code, like en"
     )
@@ -214,12 +206,6 @@ class JsonLines(Source):
         None,
         description="leaves out rows in which a key has this value, as {is_bad_source: true}; the log has their number",
     )
-
-    @model_validator(mode="after")
-    def _has_an_origin(self) -> Self:
-        if not (self.dataset or self.folder):
-            raise ValueError("give `dataset` or `folder`")
-        return self
 
     @property
     def download(self) -> HubFiles | None:
@@ -231,8 +217,8 @@ class JsonLines(Source):
         require_as_downloaded(folder, path)
         keys = [self.keys.get(language, language) for language in direction.split("-")]
         rows = files.read_jsonl(path)
-        if getattr(self.rows, split) not in (None, len(rows)):
-            problem = f"{len(rows)} rows instead of {getattr(self.rows, split)}"
+        if self.rows.get(split, len(rows)) != len(rows):
+            problem = f"{len(rows)} rows instead of {self.rows[split]}"
             raise InputError(path, problem, "Get the whole file, or correct the source's `rows`.")
         kept = list(enumerate(rows, 1))  # errors name the line of the file, whatever is left out
         for key, value in (self.without or {}).items():
@@ -244,7 +230,7 @@ class JsonLines(Source):
     def settings(self, direction: str, *splits: str) -> JsonObject:
         """As of any source, but only the files of these splits."""
         named = {split: self._file(direction, split) for split in splits}
-        rows = self.rows.model_dump(include=set(splits), exclude_none=True)
+        rows = {split: number for split, number in self.rows.items() if split in splits}
         plain = super().settings(direction, *splits)
         return {**plain, "files": {self._pair_of_languages(direction): named}, "rows": rows}
 
@@ -259,8 +245,7 @@ class JsonLines(Source):
         return direction if direction in self.files else reverse(direction)
 
     def _file(self, direction: str, split: str) -> str | None:
-        pattern = self.files.get(self._pair_of_languages(direction))
-        return getattr(pattern, split) if pattern else None
+        return self.files.get(self._pair_of_languages(direction), {}).get(split)
 
     @property
     def _place(self) -> str:

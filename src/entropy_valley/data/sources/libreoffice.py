@@ -13,7 +13,7 @@ from pydantic import Field
 from entropy_valley import files
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source
-from entropy_valley.data.sources.published import HeldOut, Tatoeba
+from entropy_valley.data.sources.published import HELD_OUT, HeldOut, Tatoeba
 from entropy_valley.errors import InputError
 from entropy_valley.settings import JsonObject
 from entropy_valley.texts import decoded
@@ -76,11 +76,10 @@ class Mixed(Source):
     )
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
-        held_out = {"test": (), "dev": ("test",), "train": ("test", "dev")}[split]
         unseen = {
             text
             for source in self.sources
-            for name in held_out
+            for name in HELD_OUT[split]
             for pair in source.pairs(direction, name, seed)
             for text in pair
         }

@@ -18,7 +18,7 @@ from entropy_valley.data.sampling import Pair, rank
 from entropy_valley.data.sources.base import Source, reverse
 from entropy_valley.data.sources.files import Tsv, read_parallel
 from entropy_valley.errors import InputError
-from entropy_valley.settings import JsonObject, Language
+from entropy_valley.settings import Language
 
 
 def _whole(name: str, paths: Sequence[Path], size: int, copy: object) -> list[Pair]:
@@ -32,7 +32,7 @@ def _whole(name: str, paths: Sequence[Path], size: int, copy: object) -> list[Pa
 
 # --- The WMT22 general test set.
 
-WMT22_SENTENCES = {"en-zh": 2037, "en-de": 2037}
+WMT22_PAIRS, WMT22_SENTENCES = ("en-zh", "en-de"), 2037
 
 
 class Wmt22(Source):
@@ -48,35 +48,33 @@ class Wmt22(Source):
 
     @property
     def size(self) -> int:
-        return max(WMT22_SENTENCES.values())
+        return WMT22_SENTENCES
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All 2037 pairs in the order of the file."""
         pair = self._pair(direction)
-        rows = _whole(f"wmt22: {pair}", self._paths(pair), WMT22_SENTENCES[pair], self.folder or self._cache())
+        rows = _whole(f"wmt22: {pair}", self._paths(direction), WMT22_SENTENCES, self.folder or self._cache())
         return iter(rows if pair == direction else [(target, source) for source, target in rows])
-
-    def origin(self, direction: str, *splits: str) -> JsonObject:
-        return {"files": files.digests(self._paths(self._pair(direction)))}
 
     @staticmethod
     def _pair(direction: str) -> str:
         """The direction of the files: this one, or its reverse."""
-        pair = direction if direction in WMT22_SENTENCES else reverse(direction)
-        if pair not in WMT22_SENTENCES:
-            remedy = f"Use one of {', '.join(WMT22_SENTENCES)} or the reverse, or another test set."
+        pair = direction if direction in WMT22_PAIRS else reverse(direction)
+        if pair not in WMT22_PAIRS:
+            remedy = f"Use one of {', '.join(WMT22_PAIRS)} or the reverse, or another test set."
             raise InputError(f"test set wmt22: {direction}", "no reference A for this direction", remedy)
         return pair
 
-    def _paths(self, pair: str) -> tuple[Path, Path]:
+    def _paths(self, direction: str) -> Sequence[Path]:
+        pair = self._pair(direction)
         source, target = pair.split("-")
         if self.folder:
             stem = f"generaltest2022.{pair}"
-            return Path(self.folder, f"{stem}.src.{source}"), Path(self.folder, f"{stem}.ref.A.{target}")
+            return [Path(self.folder, name) for name in (f"{stem}.src.{source}", f"{stem}.ref.A.{target}")]
         from sacrebleu.utils import get_reference_files, get_source_file  # not where the config alone is read
 
         try:
-            return Path(get_source_file("wmt22", pair)), Path(get_reference_files("wmt22", pair)[0])
+            return [Path(get_source_file("wmt22", pair)), Path(get_reference_files("wmt22", pair)[0])]
         except (OSError, EOFError, ValueError) as error:
             raise InputError(
                 f"test set wmt22: {pair}",
@@ -122,10 +120,7 @@ class Flores(Source):
         name, copy = f"flores: {direction} {self.split}", self.folder or _flores_cache()
         return iter(_whole(name, self._paths(direction), self.size, copy))
 
-    def origin(self, direction: str, *splits: str) -> JsonObject:
-        return {"files": files.digests(self._paths(direction))}
-
-    def _paths(self, direction: str) -> list[Path]:
+    def _paths(self, direction: str) -> Sequence[Path]:
         if problem := self.refused(direction):
             raise InputError(f"test set flores: {direction}", problem, "Such as: codes: {ja: jpn_Jpan}.")
         codes = FLORES_CODES | self.codes
@@ -160,6 +155,7 @@ def _flores_file(name: str) -> Path:
 # --- Tatoeba: short sentences translated by people, split so that training sees no held-out sentence.
 
 TATOEBA_MOST = 2**31  # bytes of a text in an archive; the release's largest has 50 MB
+HELD_OUT = {"test": (), "dev": ("test",), "train": ("test", "dev")}  # by split, those whose sentences it must not have
 TATOEBA_RELEASE = "https://object.pouta.csc.fi/OPUS-Tatoeba/v2023-04-12/moses"
 
 
@@ -178,8 +174,7 @@ class HeldOut(Source):
         """
         rows, swapped = self._read(direction)
         splits = [self._split_of(first) for first, _ in rows]
-        others = {"test": (), "dev": ("test",), "train": ("test", "dev")}[split]
-        held_out = [row for row, name in zip(rows, splits, strict=True) if name in others]
+        held_out = [row for row, name in zip(rows, splits, strict=True) if name in HELD_OUT[split]]
         firsts, seconds = {first for first, _ in held_out}, {second for _, second in held_out}
         kept = [
             row
@@ -209,10 +204,9 @@ class Tatoeba(HeldOut):
     name: Literal["tatoeba"] = Field(description="the kind of source")
     folder: str | None = Field(None, description="holds en-de.tsv and the like: source, tab, target on each line")
 
-    def origin(self, direction: str, *splits: str) -> JsonObject:
+    def _paths(self, direction: str) -> Sequence[Path]:
         languages = direction.split("-")
-        path = self._file(self.folder, languages)[0] if self.folder else _tatoeba_archive(sorted(languages))
-        return {"files": files.digests([path])}
+        return [self._file(self.folder, languages)[0] if self.folder else _tatoeba_archive(sorted(languages))]
 
     def _read(self, direction: str) -> tuple[list[Pair], bool]:
         languages = direction.split("-")

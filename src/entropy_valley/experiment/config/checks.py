@@ -18,10 +18,9 @@ from entropy_valley.experiment.config.expand import OF_CHECKPOINT, KeyPath, Prob
 from entropy_valley.experiment.config.matrix import COMPARED, DEV, SETS, all_cells, methods, runs
 from entropy_valley.experiment.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.experiment.config.paths import adapter_run
-from entropy_valley.experiment.config.schema import BackboneSection, Experiment, Study
+from entropy_valley.experiment.config.schema import BackboneSection, Experiment, metrics_of
 from entropy_valley.lengths import make_method
 from entropy_valley.model.families import FAMILIES, find_family
-from entropy_valley.model.prompt import PREFIX
 from entropy_valley.scoring.metrics import Bleu
 from entropy_valley.settings import Refers
 
@@ -58,7 +57,7 @@ def _undefined_names(experiment: Experiment) -> Iterator[Problem]:
         "studies": experiment.studies,
         "length_methods": [name for name, block in experiment.length_methods if block is not None],
         "reveal_orders": [*KNOWN, *orders],
-        "scoring": _metrics(experiment),
+        "scoring": [metric.name for metric in metrics_of(experiment.scoring)],
         "matrix.backbones": matrix.backbones,
         "matrix.orders": matrix.orders,
         "matrix.steps": matrix.steps,
@@ -103,15 +102,6 @@ def _names(value: Any, path: KeyPath, keys: bool) -> Iterator[tuple[KeyPath, str
             yield path, name
 
 
-def _metrics(experiment: Experiment) -> list[str]:
-    return [*_own_metrics(experiment), *experiment.scoring.metrics]
-
-
-def _own_metrics(experiment: Experiment) -> list[str]:
-    comet = experiment.scoring.comet
-    return [*([comet.key] if comet else []), "bleu", "chrf"]
-
-
 def _taken(experiment: Experiment) -> Iterator[Problem]:
     """Names that something else has."""
     if DEV in experiment.sources:
@@ -122,8 +112,9 @@ def _taken(experiment: Experiment) -> Iterator[Problem]:
     for name, block in experiment.reveal_orders.items():
         if name in KNOWN and block.order != name:
             yield ("reveal_orders", name), f"an order of ours has the name {name!r}; give the block another one"
+    metrics = [metric.name for metric in metrics_of(experiment.scoring)]
     for name in experiment.scoring.metrics:
-        if name in (*_own_metrics(experiment), *METRIC_FILES):
+        if metrics.count(name) > 1 or name in METRIC_FILES:
             yield ("scoring", "metrics", name), "this name is taken; give the metric another one"
 
 
@@ -137,12 +128,10 @@ def _compared(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _backbones(experiment: Experiment) -> Iterator[Problem]:
-    families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
-    stock_classes = {name for name, family in families.items() if family.is_stock}
     owners = {release.repository: family.name for family in FAMILIES.values() for release in family.releases}
     for name, section in experiment.backbones.items():
-        family, prefix, cache = families[section.family], section.attention == PREFIX, section.decoding.prompt_cache
-        stock, given = section.family in stock_classes, section.hub or section.folder
+        family, given = find_family(section.family), section.hub or section.folder
+        stock = family.is_stock
         for wrong, keys, reason in (
             (given, ("pretraining", "pretrained"), "the checkpoint is that of `hub` or `folder`"),
             (not family.chat, ("chat",), f"the family {family.name} has no chat template"),
@@ -153,12 +142,9 @@ def _backbones(experiment: Experiment) -> Iterator[Problem]:
             for key in keys:
                 if wrong and getattr(section, key) != BackboneSection.model_fields[key].default:
                     yield ("backbones", name, key), f"{reason}; remove this key"
-        if prefix and cache and cache.refresh != 1:
-            problem = "is approximate, and attention prefix computes the prompt once and exactly; set {refresh: 1} here"
-            yield ("backbones", name, "decoding", "prompt_cache"), problem
         if stock and not section.zero_shot:
             yield ("backbones", name, "zero_shot"), "a stock class is not fine-tuned here; set it to true"
-        if stock and cache:
+        if stock and section.decoding.prompt_cache:
             yield ("backbones", name, "decoding", "prompt_cache"), "a stock class has none; remove this key"
         if section.hub and (owner := owners.get(section.hub.repository, family.name)) != family.name:
             yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
@@ -166,7 +152,7 @@ def _backbones(experiment: Experiment) -> Iterator[Problem]:
             yield ("backbones", name, "adapter_of"), problem
     for block in ("matrix", "instruct", "autoregressive"):
         for name in getattr(experiment, block).backbones:
-            family = families[experiment.backbones[name].family]
+            family = find_family(experiment.backbones[name].family)
             if family.causal and block != "autoregressive":
                 yield (block, "backbones"), f"{name!r} is autoregressive; name it under `autoregressive.backbones`"
             if not family.causal and block == "autoregressive":
@@ -179,10 +165,8 @@ def _not_shared(section: BackboneSection, other: BackboneSection) -> str:
         return "has no adapters of its own; name a backbone that is trained"
     if any(getattr(section, key) != getattr(other, key) for key in OF_CHECKPOINT):
         return "has another checkpoint; name a variant of the same one"
-    if section.attention != other.attention:
-        return f"is trained with attention {other.attention}; remove this key, or `attention`"
-    if (section.training, section.eos_padding) != (other.training, other.eos_padding):
-        return "is trained otherwise; remove this key, or `training` and `eos_padding`"
+    if any(getattr(section, key) != getattr(other, key) for key in ("attention", "training", "eos_padding")):
+        return "is trained otherwise; remove this key, or `attention`, `training` and `eos_padding`"
     return ""
 
 
@@ -212,14 +196,14 @@ def _adapters(experiment: Experiment) -> Iterator[Problem]:
     """Runs without a given adapter where nothing is to be trained."""
     if experiment.adapters == "trained":
         return
-    missing: dict[tuple[str, str], list[str]] = {}
+    missing: dict[KeyPath, list[str]] = {}
     for run in dict.fromkeys(adapter_run(experiment, cell.run) for cell in all_cells(experiment)):
         given = experiment.released.get(run.backbone, {}).get(run.direction, {})
         if (run.pool or run.seed not in given) and not experiment.backbones[run.backbone].zero_shot:
-            missing.setdefault((run.backbone, run.direction), []).append(run.name.removeprefix("seed"))
+            missing.setdefault(("released", run.backbone, run.direction), []).append(run.name)
     remedy = "give it, narrow `matrix` or `tables.studies`, or empty `autoregressive.backbones` or `instruct.backbones`"
-    for key, seeds in missing.items():
-        yield ("released", *key), f"no adapter for seed {', '.join(seeds)}; {remedy}"
+    for path, names in missing.items():
+        yield path, f"no adapter for {', '.join(names)}; {remedy}"
 
 
 def _tokenizers(experiment: Experiment) -> Iterator[Problem]:
@@ -228,13 +212,13 @@ def _tokenizers(experiment: Experiment) -> Iterator[Problem]:
     for name, metric in experiment.scoring.metrics.items():
         if isinstance(metric, Bleu):
             bleus["scoring", "metrics", name] = metric
-    needed = {(key, direction): bleu for key, bleu in bleus.items() for direction in matrix.directions(experiment)}
-    for cell in all_cells(experiment):
-        if bleu := experiment.backbones[cell.run.backbone].bleu:
-            needed[("backbones", cell.run.backbone, "bleu"), cell.run.direction] = bleu
-    for (key, direction), bleu in needed.items():
-        if problem := refusal(bleu.of(direction).require, direction.split("-")[1]):
-            yield (*key, "tokenize"), f"{direction}: {problem}"
+    for name in {cell.run.backbone for cell in all_cells(experiment)}:
+        if bleu := experiment.backbones[name].bleu:
+            bleus["backbones", name, "bleu"] = bleu
+    for key, bleu in bleus.items():
+        for direction in matrix.directions(experiment):
+            if problem := refusal(bleu.of(direction).require, direction.split("-")[1]):
+                yield (*key, "tokenize"), f"{direction}: {problem}"
 
 
 def _unpaired(experiment: Experiment) -> Iterator[Problem]:
@@ -254,24 +238,22 @@ def _studies(experiment: Experiment) -> Iterator[Problem]:
 
 
 def undefined(experiment: Experiment, name: str) -> list[str]:
-    """What a study names that is not there for it: a masked backbone, a pool of a direction."""
+    """What a study names that is not there for it: a masked backbone, a pool of a direction that is as large."""
     study = experiment.studies[name]
     problems = []
     for backbone in study.backbones if isinstance(study.backbones, list) else ():
         if find_family(experiment.backbones[backbone].family).causal:
             problems.append(f"{backbone!r} is autoregressive; studies compare masked backbones")
-    return [*problems, *_pools(experiment, study)]
-
-
-def _pools(experiment: Experiment, study: Study) -> Iterator[str]:
-    """Pools that a direction does not have, or that are larger than what they are taken from."""
     for direction in matrix.study_directions(experiment, study) if study.pools else ():
         pools, most = experiment.directions[direction].pools, experiment.corpus_of(direction).train
-        for name in study.pools or ():
-            if name not in pools:
-                yield unknown(name, f"pool {name!r} is not defined", pools, f"`directions.{direction}.pools` has")
-            elif pools[name] > most:
-                yield f"pool {name!r} of {direction} has {pools[name]} pairs, but `corpus.train` is {most}; raise that"
+        for pool in study.pools or ():
+            if pool not in pools:
+                missing = unknown(pool, f"pool {pool!r} is not defined", pools, f"`directions.{direction}.pools` has")
+                problems.append(missing)
+            elif pools[pool] > most:
+                size = f"has {pools[pool]} pairs, but `corpus.train` is {most}; raise that"
+                problems.append(f"pool {pool!r} of {direction} {size}")
+    return problems
 
 
 def _sources(experiment: Experiment) -> Iterator[Problem]:
@@ -280,15 +262,13 @@ def _sources(experiment: Experiment) -> Iterator[Problem]:
         name = experiment.directions[direction].train
         if problem := experiment.sources[name].refused(direction, "train", "dev"):
             yield ("sources", name), problem
-    cells = [cell for cell in all_cells(experiment) if cell.testset != DEV]
-    for direction, name in dict.fromkeys((cell.run.direction, cell.testset) for cell in cells):
-        source = experiment.sources[name]
-        if problem := source.refused(direction, "test"):
+    for direction, name, order in dict.fromkeys(
+        (cell.run.direction, cell.testset, cell.order) for cell in all_cells(experiment)
+    ):
+        source = experiment.sources.get(name)  # None: the development pairs
+        if source and (problem := source.refused(direction, "test")):
             yield ("sources", name), problem
-        if source.challenge and (problem := refused(direction, experiment.corpus.challenge)):
-            yield ("sources", name, "challenge"), f"{problem}; name another direction, or see `corpus.challenge`"
-    decoded = dict.fromkeys((cell.testset, cell.order) for cell in all_cells(experiment) if cell.order)
-    anchored = [order for order in {order for _, order in decoded} if needs_anchors(experiment, order)]
-    for name, order in decoded:
-        if order in anchored and not (name != DEV and experiment.sources[name].has_anchors):
+        if source and source.challenge and (problem := refused(direction)):
+            yield ("sources", name, "challenge"), f"{problem}; name another test set"
+        if order and needs_anchors(experiment, order) and not (source and source.has_anchors):
             yield ("sources", name, "anchors"), f"the reveal order {order!r} needs a gold alignment; give its file"

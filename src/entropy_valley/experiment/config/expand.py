@@ -1,4 +1,4 @@
-"""Short forms of the config, written out: variants of backbones, methods made by a list, ratios taken from a method."""
+"""Short forms of the config, written out: variants of backbones, and ratios that are those of another length method."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from entropy_valley.errors import unknown
 KeyPath = tuple[str | int, ...]
 Problem = tuple[KeyPath, str]  # the path of a key, and what would be right
 MISSING = object()
-METHODS = "length_methods"
 OF_CHECKPOINT = ("family", "hub", "folder", "pretraining", "pretrained")
 
 
@@ -38,15 +37,8 @@ def expand(merged: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     config, problems = dict(merged), list[Problem]()
     if isinstance(backbones := merged.get("backbones"), Mapping):
         config["backbones"] = _with_variants(backbones, problems)
-    if isinstance(methods := merged.get(METHODS), Mapping):
-        groups = {name: _made(name, block, problems) for name, block in methods.items() if _is_list(name, block)}
-        written: dict[str, Any] = {}
-        for name, block in methods.items():
-            written = overlay(written, groups.get(name, {name: block}))
-        config[METHODS] = _with_shared_ratios(written, problems)
-        config["matrix"] = _naming(merged.get("matrix"), groups)
-        if isinstance(studies := merged.get("studies"), Mapping):
-            config["studies"] = {name: _naming(study, groups) for name, study in studies.items()}
+    if isinstance(methods := merged.get("length_methods"), Mapping):
+        config["length_methods"] = _with_shared_ratios(methods, problems)
     return config, problems
 
 
@@ -59,11 +51,6 @@ def as_written(path: KeyPath, merged: Mapping[str, Any]) -> KeyPath:
         taken = (section, at((section, name, key), merged), *rest)
         if at(taken, merged) is not MISSING:
             return taken
-    for template, block in merged[METHODS].items() if section == METHODS else ():
-        made = _made(template, block, []) if _is_list(template, block) else {}
-        if name in made:
-            key = next(iter(block["each"]))
-            return (METHODS, template, *(["each", key, [*made].index(name)] if rest[:1] == [key] else rest))
     return path
 
 
@@ -71,53 +58,20 @@ def _with_variants(backbones: Mapping[str, Any], problems: list[Problem]) -> dic
     """Each variant of a backbone laid over the backbone that it is one of."""
     whole = {}
     for name, section in backbones.items():
-        base, problem = at(("variant_of",), section), ""
+        base = at(("variant_of",), section)
         if not isinstance(base, str):
             whole[name] = section
-        elif not isinstance(backbones.get(base), Mapping):
-            problem = unknown(base, "is not another backbone", backbones, "`backbones` has")
-        elif "variant_of" in backbones[base]:
-            problem = "is a variant itself; name the backbone that has the checkpoint"
+        elif not isinstance(backbones.get(base), Mapping) or "variant_of" in backbones[base]:
+            own = [other for other, block in backbones.items() if at(("variant_of",), block) is MISSING]
+            problem = unknown(base, "is not another backbone with a checkpoint", own, "`backbones` has")
+            problems.append((("backbones", name, "variant_of"), problem))
         else:
             whole[name] = overlay(backbones[base], section)
             for key in OF_CHECKPOINT:
                 if whole[name].get(key) != backbones[base].get(key):
-                    problems.append(
-                        (("backbones", name, key), f"a variant has the checkpoint of {base}; remove this key")
-                    )
-        if problem:
-            problems.append((("backbones", name, "variant_of"), problem))
+                    problem = f"a variant has the checkpoint of {base}; remove this key"
+                    problems.append((("backbones", name, key), problem))
     return whole
-
-
-def _is_list(name: Any, block: Any) -> bool:
-    return isinstance(block, Mapping) and ("each" in block or "{" in str(name))
-
-
-def _made(template: str, block: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Any]]:
-    """A block for each value that ``each`` lists, under the name that the template gives it."""
-    place: KeyPath = (METHODS, template, "each")
-    each = block.get("each")
-    key, values = next(iter(each.items())) if isinstance(each, Mapping) and len(each) == 1 else ("", None)
-    if not (isinstance(values, list) and values):
-        problems.append((place, "give one key and the list of its values, like {seed: [1, 2, 3]}"))
-        return {}
-    blocks: dict[str, dict[str, Any]] = {}
-    for value in values:
-        try:
-            name = template.format(**{key: value})
-        except (KeyError, IndexError, ValueError, TypeError, AttributeError):
-            name = template
-        if name == template or name in blocks:
-            problem = f"no name of its own for {value!r}; the block's name must hold the value, as {{{key}}}"
-            problems.append(((*place, key), problem))
-            return {}
-        blocks[name] = {**block, key: value}
-        del blocks[name]["each"]
-        for printed in ("label", "short"):
-            if isinstance(block.get(printed), str):
-                blocks[name][printed] = block[printed].replace(f"{{{key}}}", str(value))
-    return blocks
 
 
 def _with_shared_ratios(methods: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
@@ -133,23 +87,5 @@ def _with_shared_ratios(methods: Mapping[str, Any], problems: list[Problem]) -> 
             del whole[name]["same_ratios_as"]
         else:
             problem = unknown(other, "names no method that sets `ratios` itself", having, "`length_methods` has")
-            problems.append(((METHODS, name, "same_ratios_as"), problem))
+            problems.append((("length_methods", name, "same_ratios_as"), problem))
     return whole
-
-
-def _naming(section: Any, groups: Mapping[str, Mapping[str, Any]]) -> Any:
-    """A section in whose `methods` the block of a list stands for the methods that it makes."""
-    methods = at(("methods",), section)
-    return section if methods is MISSING else {**section, "methods": _named(methods, groups)}
-
-
-def _named(methods: Any, groups: Mapping[str, Mapping[str, Any]]) -> Any:
-    """A list of methods, perhaps by direction."""
-    if isinstance(methods, Mapping):
-        return {direction: _named(names, groups) for direction, names in methods.items()}
-    if not isinstance(methods, list):
-        return methods
-    named: list[Any] = []
-    for name in methods:
-        named += groups.get(name, [name]) if isinstance(name, str) else [name]
-    return named

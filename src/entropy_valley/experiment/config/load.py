@@ -46,32 +46,20 @@ def near(path: str | Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library's, where there is one, is faster
 
 
 class _Loader(_SafeLoader):
-    """Reads plain YAML. A key that a block has twice is an error: other readers take the last. So is a block that holds
-    itself, and a number that is not written in decimal digits: 032 would be 26, 1_0 ten, 12:30 750."""
-
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        if node.tag in _NUMBERS and re.search(r"[_:xb]|^[-+]?0\d", node.value):
-            problem = f"{node.value} is not a number in decimal digits"
-            raise InputError(_place(node), problem, "Write it in decimal digits, or a text in quotation marks.")
-        return super().construct_object(node, deep=True)  # all at once: else a block may hold itself
+    """Reads plain YAML. A key that a block has twice is an error: other readers take the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         first: dict[str, yaml.Node] = {}
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and first.setdefault(key.value, key) is not key:
                 problem = f"key {key.value!r} is there already, in line {first[key.value].start_mark.line + 1}"
-                raise InputError(_place(key), problem, "Keep one of them.")
+                place = f"{key.start_mark.name}:{key.start_mark.line + 1}"
+                raise InputError(place, problem, "Keep one of them.")
         return super().construct_mapping(node, deep)
-
-
-def _place(at: Any) -> str:
-    """The file and line of a node or an event of YAML."""
-    return f"{at.start_mark.name}:{at.start_mark.line + 1}"
 
 
 # YAML 1.1 has 1e-3 for a text: its numbers need a point and a sign, as 1.0e-3.

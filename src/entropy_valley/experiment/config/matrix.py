@@ -312,11 +312,6 @@ class CellSet:
         return list(dict.fromkeys(cell.testset for cell in self.cells))
 
 
-def single_name(cell: Cell) -> str:
-    """The name of the set that has one cell alone: ``wmt22.ev-med-T32``, ``wmt22.beam4``."""
-    return f"{cell.testset}.{cell.system.replace('/', '-')}"
-
-
 class Sets:
     """The sets of a config. ``home`` is the set of each cell, ``all`` are those that have cells, in order, ``by_run``
     has those of each run by name."""
@@ -353,7 +348,8 @@ class Sets:
         for cell in itertools.chain(*(one.cells for one in own.values())):
             for method in methods if cell.order else [cell.method]:
                 other = dataclasses.replace(cell, method=method)
-                alone[single_name(other)] = other
+                # wmt22.ev-med-T32, wmt22.beam4
+                alone[f"{other.testset}.{other.system.replace('/', '-')}"] = other
         if name not in alone:
             known = f"It has {', '.join(own)}; a single cell has a name like {next(iter(alone))}."
             remedy = question(name, [*own, *alone]) + known

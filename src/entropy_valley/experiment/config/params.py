@@ -432,12 +432,6 @@ def _generation(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
     }
 
 
-def measured_by_references(experiment: Experiment, run: Run) -> list[str]:
-    """The test sets of a run on which a length method takes canvases as long as the references."""
-    cells = [cell for one in sets_of(experiment).by_run.get(run, {}).values() for cell in one.cells if cell.order]
-    return list(dict.fromkeys(cell.testset for cell in cells if declares(experiment, cell.method, "sees_reference")))
-
-
 def latency(experiment: Experiment, cell: Cell) -> str:
     """A benchmark: the same spec twice gives other seconds."""
     run = cell.run
@@ -500,14 +494,9 @@ def scores(experiment: Experiment, cells: CellSet) -> str:
         direction=run.direction,
         target_language=target,
         revision=revisions.SCORING_INTO.get(target, revisions.SCORING),
-        **_metrics(experiment, run.backbone, run.direction),
+        **scoring_params(experiment.scoring, run.direction, experiment.backbones[run.backbone].bleu),
         made_from={"translations": digest(translation(experiment, cells)), **trained},
     )
-
-
-@functools.cache
-def _metrics(experiment: Experiment, backbone: str, direction: str) -> dict[str, Any]:
-    return scoring_params(experiment.scoring, direction, experiment.backbones[backbone].bleu)
 
 
 def comet(experiment: Experiment, checkpoint: str) -> str:
@@ -517,9 +506,10 @@ def comet(experiment: Experiment, checkpoint: str) -> str:
 
 
 def comet_training(experiment: Experiment) -> str:
+    assert experiment.scoring.comet
     return _slice(
         revision=revisions.SCORING,
-        **dump(main.training if (main := experiment.scoring.comet) else None),
+        **dump(experiment.scoring.comet.training),
         made_from=corpus_digests(experiment, *experiment.matrix.directions),
     )
 

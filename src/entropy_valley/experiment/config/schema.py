@@ -7,7 +7,7 @@ class. Here are the others, and the whole config.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -49,6 +49,7 @@ from entropy_valley.settings import (
     Direction,
     Directions,
     Folder,
+    JsonObject,
     Name,
     Names,
     Numbers,
@@ -83,11 +84,7 @@ class UserClass(BaseModel):
     KIND: ClassVar[str]  # what such a class is, in errors
     KEY: ClassVar[str]  # the key that names the class
     OURS: ClassVar[Mapping[str, type]]  # the classes of this package that the key may name instead
-
-    @staticmethod
-    def _make(name: str, settings: Mapping[str, Any]) -> object:
-        """Makes the class, where that needs no direction."""
-        return None
+    MAKE: ClassVar[Callable[[str, JsonObject], object]] = lambda name, settings: None  # where it needs no direction
 
     @field_validator("method", "order", "metric", check_fields=False)
     @classmethod
@@ -107,7 +104,7 @@ class UserClass(BaseModel):
             if missing := sorted(getattr(kind, "__abstractmethods__", ())):
                 raise ValueError(f"{name} has no method {' and no '.join(missing)}. {plugins.GUIDE.rstrip('.')}")
             kind.model_validate(self.model_extra, context=info.context)
-        if problem := refusal(self._make, name, self.model_extra or {}):
+        if problem := refusal(type(self).MAKE, name, self.model_extra or {}):
             raise ValueError(problem)
         return self
 
@@ -146,12 +143,8 @@ LengthMethods = create_model("LengthMethods", __base__=OtherMethods, __doc__=Oth
 class UserOrder(UserClass):
     """A reveal order or a variable-length decoder of the user's own. The other keys are its settings."""
 
-    KIND, KEY, OURS = "reveal order", "order", KNOWN
+    KIND, KEY, OURS, MAKE = "reveal order", "order", KNOWN, make_denoiser
     order: str = USERS
-
-    @staticmethod
-    def _make(name: str, settings: Mapping[str, Any]) -> object:
-        return make_denoiser(name, settings)
 
 
 METRIC_LABEL = Field(description="as tables print it")
@@ -181,13 +174,9 @@ class FurtherChrf(Chrf):
 class UserMetric(UserClass):
     """A metric of the user's own. The other keys are its settings."""
 
-    KIND, KEY, OURS = "metric", "metric", METRICS
+    KIND, KEY, OURS, MAKE = "metric", "metric", METRICS, make_metric
     metric: str = USERS
     label: Printed[str] = METRIC_LABEL
-
-    @staticmethod
-    def _make(name: str, settings: Mapping[str, Any]) -> object:
-        return make_metric(name, settings)
 
 
 FURTHER: dict[str, type[BaseModel]] = {"comet": FurtherComet, "bleu": FurtherBleu, "chrf": FurtherChrf}
@@ -206,7 +195,6 @@ class CometSection(MainComet):
 
     ONE_OF = ("checkpoint", "training")
     label: Printed[str] = METRIC_LABEL
-    batch_size: PositiveInt = Field(description="sentences of a padded pass; 1: no score depends on its neighbours")
     training: Estimator | None = Field(None, description="trains the toy COMET (demo only)")
 
 
@@ -304,7 +292,7 @@ class Study(Section):
     backbones: Annotated[Names | Literal["all"] | None, Refers("backbones", also=(ALL,))] = Field(
         None, description="keys of `backbones`; all: the matrix's; null: that of `tables`"
     )
-    directions: Annotated[Directions | None, Refers("directions", only_with="beyond_matrix")] = Field(
+    directions: Annotated[Directions | None, Refers("directions")] = Field(
         None, description="of these, those that the matrix has (where it has none, no table); null: the matrix's"
     )
     beyond_matrix: bool = Field(False, description="all of its `directions`, also those that the matrix does not have")
@@ -460,10 +448,8 @@ class Instruct(Section):
     """
 
     backbones: Annotated[AnyNames, Refers("backbones")] = Field(description="keys of `backbones`; none: no such table")
-    direction: Annotated[Direction, Refers("directions", only_with="backbones")] = Field(
-        description="a key of `directions`"
-    )
-    testset: Annotated[Name, Refers("sources", only_with="backbones")] = Field(description="a key of `sources`")
+    direction: Annotated[Direction, Refers("directions")] = Field(description="a key of `directions`")
+    testset: Annotated[Name, Refers("sources")] = Field(description="a key of `sources`")
     seed: PositiveInt = Field(description="the training run of each variant")
 
 
@@ -531,9 +517,7 @@ class Experiment(Section):
     corpus: CorpusSection
     training: Training
     length_methods: LengthMethods = Field(
-        description="A block with `each: {key: [values]}` makes a method of each value. Its name holds the value, as "
-        "in `ratio_{ratios:.2f}`, and stands for all these methods in `matrix.methods` and in studies. "
-        "`same_ratios_as` names the method whose `ratios` a block takes where it has none itself"
+        description="`same_ratios_as` names the method whose `ratios` a block takes where it has none itself"
     )
     length_statistics: LengthStatisticsSection = LengthStatisticsSection()
     length_head_training: LengthHeadTraining = LengthHeadTraining()

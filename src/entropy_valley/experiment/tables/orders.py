@@ -182,8 +182,8 @@ def category_problems(names: Names) -> Iterator[str]:
         listed = [f"the layout categories compares {main} with one other order; name two"]
     yield from listed
     for direction in dict.fromkeys(cell.direction for cell in names.cells):
-        if problem := refused(direction, names.experiment.corpus.challenge):
-            yield f"{problem}; name other directions, or see `corpus.challenge`"
+        if problem := refused(direction):
+            yield f"{problem}; name other directions"
 
 
 def other_order(names: Names) -> str:
@@ -200,13 +200,13 @@ def category_numbers(names: Names, data: Data) -> pd.DataFrame:
     ``spearman_p`` (two-sided), of the SIG-Concentration with the other order's lead over the main one; NaN where either
     is constant. A run is tested by itself.
     """
-    rules, main, rows = names.experiment.corpus.challenge, names.experiment.tables.order, []
+    main, rows = names.experiment.tables.order, []
     # All orders of a run have the same sentences.
     texts = data.sentences.drop_duplicates([*RUNS, "id"]).set_index([*RUNS, "id"])
     for key, _, scores in scores_of_runs(names, data):
         frame = texts.loc[key, ["source", "target", "concentration"]]
         frame = frame.assign(other=scores[FIXED, other_order(names)], main=scores[FIXED, main])
-        kinds = [categories_of(pair, key[1], rules) for pair in zip(frame["source"], frame["target"], strict=True)]
+        kinds = [categories_of(pair, key[1]) for pair in zip(frame["source"], frame["target"], strict=True)]
         for name in (*CATEGORIES, OVERALL):
             part = frame if name == OVERALL else frame[[name in listed for listed in kinds]]
             values: dict[str, float] = {"sentences": len(part)}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley.data.categories import CATEGORIES, LANGUAGES, categories
+from entropy_valley.data.categories import CATEGORIES, categories_of, refused
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, all_cells
@@ -20,7 +20,6 @@ from entropy_valley.experiment.tables.coverage import extractors
 from entropy_valley.experiment.tables.formats import Names
 from entropy_valley.experiment.tables.report import Results, data_of, set_files
 from entropy_valley.scoring.metrics import Metric
-from entropy_valley.texts import base_language
 
 PagePlace = tuple[str, str]  # direction and test set
 
@@ -68,8 +67,9 @@ def write(experiment: Experiment, place: PagePlace, out: str) -> None:
 
 def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -> None:
     """Write the page of a test set's sentences, with the outputs of some cells."""
-    experiment, (source, target) = results.experiment, shown[0].direction.split("-")
-    rules = base_language(source)
+    experiment, direction = results.experiment, shown[0].direction
+    source, target = direction.split("-")
+    without = refused(direction)  # categories
     results_of = data_of(results, shown, ("hypothesis", "source", "target", "length", "canvas"))
     # A metric of whole systems has nothing to say of a sentence.
     metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
@@ -77,7 +77,7 @@ def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -
     find = extractors(source)
     sentences = []
     for row in results_of.sentences.drop_duplicates("id").itertuples():
-        kinds = categories(row.source, rules) if rules in LANGUAGES else ()
+        kinds = () if without else categories_of((row.source, row.target), direction)
         items = [extract(row.source) for extract in find.values()]
         # Lists, not objects: their keys would stand again in each sentence.
         about = [row.id, row.source, row.target, [*map(CATEGORIES.index, kinds)], items]
@@ -92,11 +92,11 @@ def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -
         "languages": [source.replace("_", "-"), target.replace("_", "-")],  # as HTML has them
         "metrics": [[one.label, one.decimals, 1 if one.higher_is_better else -1] for one in metrics],
         "kinds": list(find),
-        "categories": CATEGORIES if rules in LANGUAGES else [],
+        "categories": [] if without else CATEGORIES,
         "systems": systems,
         "sentences": sentences,
     }
-    render.write_page(path, "sentences", f"{formats.direction(shown[0].direction)}, {shown[0].testset}", data)
+    render.write_page(path, "sentences", f"{formats.direction(direction)}, {shown[0].testset}", data)
 
 
 def _outputs(sentences: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, list[Any]]:

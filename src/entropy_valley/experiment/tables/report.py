@@ -6,6 +6,7 @@ A table is a function of the names of a config and of the results of its cells; 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import io
@@ -341,7 +342,8 @@ class Report:
         """Make it and write its files, one for each of its endings, of the results in the same folder."""
         paths = dict(zip(self.endings, map(Path, outputs), strict=True))
         shown = self.shown(Results(self.experiment, paths["csv"].parents[1]))
-        with files.atomic_together(paths) as new:
+        with contextlib.ExitStack() as stack:  # none is replaced before all are written
+            new = {name: stack.enter_context(files.atomic(path)) for name, path in paths.items()}
             if isinstance(shown, Figure):
                 render.write_csv(new["csv"], shown.numbers)
                 own = self.experiment.tables.matplotlibrc
