@@ -196,7 +196,7 @@ class Stages:
         ]
 
     def sig_concentration(self) -> Any:
-        return self.bench.diagnose("sig", sig="distractor", measure="gini")
+        return self.bench.diagnose("sig", sig="distractor")
 
     def valley(self) -> Any:
         return self.bench.diagnose("valley", offset=2, ratios=[0.6, 1.0], sentences=3, seed=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from entropy_valley.translation import diagnostics
-from entropy_valley.translation.diagnostics import ValleyCanvas, concentration
+from entropy_valley.translation.diagnostics import ValleyCanvas, gini
 
 POINTS = [  # two sentences around their references; the second is too short for -1
     (ValleyCanvas(0, -1, 4), 0.5),
@@ -37,26 +37,11 @@ def test_complete_sentences_have_a_canvas_everywhere():
 @pytest.mark.parametrize(
     ("sigs", "expected"),
     [
-        ([1, 1, 1, 1, 1], 0.2),  # one slot of five
-        ([0, 0, 0, 0, 3], 1),
-        ([4, 1, 3, 1, 1, 0], 0.7),  # ⌈1.2⌉ = two slots: 4 + 3 of 10
-        ([2], 1),
-        ([0] * 10, 0.2),  # nothing depends on the source: two slots of ten
-        ([1] * 15, 0.2),  # 0.2 · 15 is 3.0000000000000004 in binary: three slots, not four
-    ],
-)
-def test_the_share_of_the_largest_by_hand(sigs, expected):
-    assert concentration(sigs, {"measure": "top_share", "share": 0.2}) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("sigs", "expected"),
-    [
         ([3, 1], 0.25),  # 2 (1 · 1 + 2 · 3) / (2 · 4) - 3/2
         ([-5, 3, -1, 1], 0.625),  # of 0, 0, 1, 3: 2 (3 + 12) / 16 - 5/4
         ([0, -1], 0),
     ],
 )
 def test_gini_by_hand(sigs, expected):
-    assert concentration(sigs, {"measure": "gini"}) == pytest.approx(expected)
-    assert concentration(sigs[::-1], {"measure": "gini"}) == pytest.approx(expected)
+    assert gini(sigs) == pytest.approx(expected)
+    assert gini(sigs[::-1]) == pytest.approx(expected)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley.settings import BY_DIRECTION, AnyNames, Direction, Rate, Ratios, Refers, Section, Share
+from entropy_valley.settings import BY_DIRECTION, AnyNames, Direction, Rate, Ratios, Refers, Section
 
 
 class LengthStatisticsSection(Section):
@@ -47,7 +47,3 @@ class SigConcentration(Section):
     """How much of a sentence's dependence on its source sits in few slots of the canvas of the reference's length."""
 
     sig: Literal["distractor", "stepwise_kl"] = Field("distractor", description="as `sig` of a reveal order")
-    measure: Literal["gini", "top_share"] = Field(
-        "gini", description="the Gini coefficient of max(SIG, 0), or the share of its sum that the largest have"
-    )
-    share: Share = Field(0.2, description="with top_share, the share of the slots that are the largest")

@@ -129,7 +129,7 @@ def read_sig(sentences: Sentences, spec: JsonObject) -> list[dict[str, Any]]:
     takes it; six decimals."""
     rows = []
     for row, sigs in zip(sentences.rows, slot_sigs(sentences, spec["sig"]), strict=True):
-        share, mean = concentration(sigs, spec), statistics.fmean(sigs)
+        share, mean = gini(sigs), statistics.fmean(sigs)
         rows.append({"id": row["id"], "concentration": round(share, 6), "mean_sig": round(mean, 6)})
     return rows
 
@@ -146,29 +146,13 @@ def slot_sigs(sentences: Sentences, sig: str) -> list[tuple[float, ...]]:
     return list(map(gains, readings[: len(canvases)], readings[len(canvases) :]))
 
 
-def concentration(sigs: Sequence[float], settings: JsonObject) -> float:
-    """That of the SIG of all L ≥ 1 slots of the all-mask canvas, by the ``measure`` of the config's block; a negative
-    SIG counts as 0."""
-    positive = [max(0.0, sig) for sig in sigs]
-    return gini(positive) if settings["measure"] == "gini" else top_share(positive, settings["share"])
-
-
 def gini(numbers: Sequence[float]) -> float:
-    """The Gini coefficient of numbers that are not negative, in [0, 1 - 1/n]: 2 Σ i x_i / (n Σ x) - (n + 1) / n, the
-    i-th smallest being x_i; 0 where all are 0."""
-    total, count = math.fsum(numbers), len(numbers)
-    ranked = math.fsum(place * number for place, number in enumerate(sorted(numbers), 1))
+    """The Gini coefficient of numbers, in [0, 1 - 1/n]: 2 Σ i x_i / (n Σ x) - (n + 1) / n, the i-th smallest being x_i;
+    0 where all are 0. A negative one counts as 0."""
+    positive, count = sorted(max(0.0, number) for number in numbers), len(numbers)
+    total = math.fsum(positive)
+    ranked = math.fsum(place * number for place, number in enumerate(positive, 1))
     return 2 * ranked / (count * total) - (count + 1) / count if total else 0.0
-
-
-def top_share(numbers: Sequence[float], share: float) -> float:
-    """Share of their sum that the ⌈``share`` · n⌉ largest of numbers that are not negative have, in [``share``, 1].
-
-    Where all are 0, all count the same.
-    """
-    top = math.ceil(round(share * len(numbers), 9))  # 0.2 · 15 is 3, whatever binary floating point says
-    total = math.fsum(numbers)
-    return math.fsum(sorted(numbers, reverse=True)[:top]) / total if total else top / len(numbers)
 
 
 READERS = {"valley": read_valley, "sig": read_sig}

@@ -476,10 +476,8 @@ def _valley(experiment: Experiment, run: Run) -> dict[str, Any]:
 
 
 def _sig_concentration(experiment: Experiment, run: Run) -> dict[str, Any]:
-    settings = experiment.sig_concentration
-    unused = set() if settings.measure == "top_share" else {"share"}
     revision = [revisions.DECODING, revisions.SIG_CONCENTRATION]
-    return dict(**engine_passes(experiment, run, revision), **settings.model_dump(exclude=unused))
+    return engine_passes(experiment, run, revision) | experiment.sig_concentration.model_dump()
 
 
 # --- Scores.

@@ -168,12 +168,9 @@ def span_texts(names: Names, values: Numbers) -> Iterator[list[str]]:
 
 OVERALL = "overall"
 ORDERED = ("other", "main")  # columns of the mean scores of both orders
-CONCENTRATIONS = {
-    "gini": "SIG-Concentration: Gini coefficient of max(SIG, 0) over the slots of the all-mask canvas, as in the "
-    "authors' code.",
-    "top_share": "SIG-Concentration: share of the total max(SIG, 0) of the all-mask canvas that the slots of the "
-    "largest have; our definition.",
-}
+CONCENTRATION = (
+    "SIG-Concentration: Gini coefficient of max(SIG, 0) over the slots of the all-mask canvas, as in the authors' code."
+)
 
 
 def category_problems(names: Names) -> Iterator[str]:
@@ -260,7 +257,7 @@ def categories(names: Names, data: Data) -> Shown:
         footnotes.NO_BOUND,
         DELTA,
         *footnotes.few_sentences(numbers.loc[numbers["metric"] == "sentences", "value"]),
-        CONCENTRATIONS[names.experiment.sig_concentration.measure],
+        CONCENTRATION,
         *correlations,
     ]
     return Shown(numbers, columns, rows, notes)

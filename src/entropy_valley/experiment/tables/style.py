@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 METHOD_COLOURS = {"oracle": "#595959", "ev": "#0072B2", "ratio": "#E69F00"}
 METHOD_MARKERS = {"oracle": "D", "ev": "o", "ratio": "s"}
 SERIES_COLOURS = ("#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#F0E442")  # what is not a method
-BACKBONE_COLOURS, BACKBONE_MARKERS = ("#D55E00", "#CC79A7", "#009E73"), ("^", "v", "P")  # beside methods
+BACKBONE_COLOURS = ("#D55E00", "#CC79A7", "#009E73", "#56B4E9", "#F0E442", "#000000")  # beside methods
+BACKBONE_MARKERS = ("^", "v", "P", "X", "<", ">")
 INK, GRID, BAND = "#222222", "#D9D9D9", "#EBEBEB"  # the first two are those of the style sheet
 FONT = "DejaVu Sans"  # too
 ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # the box of a text, which hides the grid behind it
