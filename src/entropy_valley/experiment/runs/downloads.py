@@ -58,8 +58,8 @@ def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
             run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
             given = paths.released_adapter(experiment, run)
             if given.repository:
-                size = subject.size(experiment, run.backbone)
-                yield Download(given.repository, 4 * size.adapter(experiment.training.lora.rank) if size else None)
+                size, rank = subject.size(experiment, run.backbone), experiment.training.lora.rank
+                yield Download(given.repository, RELEASED * size.adapter(rank) if size else None)
 
 
 def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
