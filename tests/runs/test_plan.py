@@ -226,11 +226,28 @@ def test_large_and_unknown_downloads_need_a_word(monkeypatch):
     assert downloads.downloads_line(papers, []) == "none"
 
 
-def test_a_comet_of_the_users_own_that_is_not_there_is_named():
-    jobs = demo(scoring={"comet": {"checkpoint": "model.ckpt", "training": None}})
-    assert plan.totals(planned(jobs))[-1] == "Not there: model.ckpt. Jobs that score will fail"
-    Path("model.ckpt").touch()
-    assert not plan.totals(planned(jobs))[-1].startswith("Not there: ")
+def test_files_of_the_users_own_that_are_not_there_are_named():
+    pairs = {"name": "tsv", "columns": {"en": 1, "de": 2}}
+    methods = ["oracle", "ratio", "ev", "ev_fit"]  # the last is fitted to training pairs
+    own = {
+        "results": "results/given",
+        "valley": {"backbones": []},
+        "adapters": "released",
+        "matrix": {"backbones": ["mine"], "directions": ["en-de"], "seeds": [1], "methods": methods},
+        "tables": {"backbone": "mine"},
+        "backbones": {"mine": {"label": "mine", "family": "llada", "bos": False, "folder": "my-llada"}},
+        "released": {"mine": {"en-de": {1: {"folder": "my-adapter"}}}},
+        "sources": {"my-train": pairs | {"file": "train.tsv"}, "my-test": pairs | {"file": "test.tsv"}},
+        "directions": {"en-de": {"train": "my-train", "tests": ["my-test"]}},
+        "scoring": {"comet": {"checkpoint": "model.ckpt", "training": None}},
+    }
+    jobs = demo(**own)
+    everything = {"my-llada", "my-adapter", "train.tsv", "test.tsv", "model.ckpt"}
+    assert set(downloads.missing(jobs.experiment, jobs.all)) == everything
+    assert downloads.missing(demo().experiment, demo().all) == []
+    assert plan.totals(planned(jobs))[-1].startswith("Not there: ")
+    Path("test.tsv").write_text("a\tb\n")
+    assert set(downloads.missing(jobs.experiment, jobs.all)) == everything - {"test.tsv"}
 
 
 def test_the_cause_is_the_exception_also_after_a_long_traceback_and_before_the_words_of_slurm():

@@ -1,4 +1,4 @@
-"""What jobs would download that does not exist yet."""
+"""What jobs would download that does not exist yet, and what they would read of the user's own that does not exist."""
 
 from __future__ import annotations
 
@@ -78,7 +78,25 @@ def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
     return text + ask * (large and not experiment.confirm)
 
 
-def missing_comets(experiment: Experiment) -> list[str]:
-    """The user's own COMET checkpoints that are not there. What else is missing, one of the first jobs says."""
-    given = [one.checkpoint for one in checkpoints(experiment.scoring).values() if not one.on_hub]
-    return [path for path in given if path and not Path(path).exists()]
+def missing(experiment: Experiment, jobs: Iterable[Job]) -> list[str]:
+    """The user's own files and folders that jobs read and that are not there: each once, as the config names it."""
+    named = (path for job in jobs for path in _own_files(experiment, job.rule, job.wildcards))
+    return [path for path in dict.fromkeys(named) if not Path(path).exists()]
+
+
+def _own_files(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) -> Iterable[str]:
+    match rule:
+        case "corpus":
+            direction = wildcards["direction"]
+            return experiment.sources[experiment.directions[direction].train].watched(direction, "train", "dev")
+        case "testset":
+            return experiment.sources[wildcards["testset"]].watched(wildcards["direction"], "test")
+        case "fetch_backbone":
+            return filter(None, [experiment.backbones[wildcards["backbone"]].own_folder])
+        case "adopt_adapter":
+            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
+            return filter(None, [paths.released_adapter(experiment, run).folder])
+        case "score":
+            comets = checkpoints(experiment.scoring).values()
+            return [one.checkpoint for one in comets if one.checkpoint and not one.on_hub]
+    return ()

@@ -15,7 +15,7 @@ from entropy_valley.errors import listed
 from entropy_valley.experiment.config import params
 from entropy_valley.experiment.runs import duration
 from entropy_valley.experiment.runs.audit import Audit
-from entropy_valley.experiment.runs.downloads import downloads, downloads_line, missing_comets
+from entropy_valley.experiment.runs.downloads import downloads, downloads_line, missing
 from entropy_valley.experiment.runs.jobs import Job, finished
 from entropy_valley.experiment.runs.work import GPU, Work, kind_of
 from entropy_valley.experiment.stats.job_costs import gpus
@@ -157,14 +157,14 @@ def totals(plan: Plan) -> list[str]:
     disk = plan.disk
     sizes = ", ".join(f"{name} {machine.amount(size)}" for name, size in disk.items())
     stored = f", {machine.amount(sum(disk.values()))} ({sizes})" * bool(sizes)
-    unread = missing_comets(plan.experiment)
+    unread = missing(plan.experiment, plan.left)
     lines = [
         f"Longest:   {longest.name} ({duration(plan.seconds[longest])})",
         *(on_a_cluster(plan, on_gpu) if on_gpu else ()),
         f"Times:     {speeds(plan)}",
         f"Downloads: {downloads_line(plan.experiment, plan.left)}",
         f"Disk:      about {FILES * len(plan.left):,} files{stored}",
-        *([f"Not there: {listed(unread, 5)}. Jobs that score will fail"] if unread else ()),
+        *([f"Not there: {listed(unread, 5)}. Jobs that read them will fail"] if unread else ()),
     ]
     return [textwrap.fill(line, WIDTH, subsequent_indent=" " * 11, break_on_hyphens=False) for line in lines]
 
@@ -219,14 +219,14 @@ def where(wildcards: Sequence[Mapping[str, str]]) -> str:
 def aligned(rows: Sequence[Sequence[str]]) -> str:
     """Rows in columns; numbers stand at the right, and the last column is wrapped."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    indent = " " * (sum(widths) + 2 * len(widths))
+    indent = sum(widths) + 2 * len(widths)
+    joint = "\n" + " " * indent
     lines = []
-    for first, *numbers, text, last in rows:
-        columns = [first.ljust(widths[0])]
-        columns += [number.rjust(width) for number, width in zip(numbers, widths[1:-1], strict=True)]
-        columns += [text.ljust(widths[-1]), last]
-        line = "  ".join(columns).rstrip()
-        lines.append(textwrap.fill(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False))
+    for *first, last in rows:
+        sides = [text.rjust if 0 < place < len(first) - 1 else text.ljust for place, text in enumerate(first)]
+        begin = "".join(f"{side(width)}  " for side, width in zip(sides, widths, strict=True))
+        wrapped = textwrap.wrap(last, max(30, WIDTH - indent), break_on_hyphens=False)
+        lines.append(f"{begin}{joint.join(wrapped)}".rstrip())
     return "\n".join(lines)
 
 
