@@ -7,14 +7,14 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from entropy_valley.experiment.tables.style import METHOD_COLOURS, Panel, draw, faint, save
+from entropy_valley.experiment.tables.style import METHOD_COLOURS, Figure, Panel, faint, save
 
 
 def speed_figure(table: pd.DataFrame, path: Path) -> None:
     """Sentences per second of each method, a panel for each shape; ``path`` without an ending."""
     shapes = [rows for _, rows in table.groupby("shape", sort=False)]
     height = 0.3 * len(shapes[0]) + 0.9
-    figure = draw(*map(_speed_panel, shapes), width=4.6, height=height)
+    figure = Figure(table, [*map(_speed_panel, shapes)], width=4.6, height=height).draw()
     save(figure, {kind: path.with_suffix(f".{kind}") for kind in ("pdf", "svg", "png")})
 
 
@@ -37,7 +37,8 @@ def _speed_panel(rows: pd.DataFrame) -> Panel:
 def growth_figure(table: pd.DataFrame, path: Path) -> None:
     """Seconds per sentence against what grows, a panel for each; ``path`` without an ending."""
     panels = [_growth_panel(name, rows) for name, rows in table.groupby("grows", sort=False)]
-    save(draw(*panels, width=2.5, height=2.2), {kind: path.with_suffix(f".{kind}") for kind in ("pdf", "svg", "png")})
+    figure = Figure(table, panels, width=2.5, height=2.2).draw()
+    save(figure, {kind: path.with_suffix(f".{kind}") for kind in ("pdf", "svg", "png")})
 
 
 def _growth_panel(name: str, rows: pd.DataFrame) -> Panel:

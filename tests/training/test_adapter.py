@@ -82,7 +82,7 @@ def test_a_finished_adapter_is_known_by_its_facts_its_files_and_its_weights(adap
 def test_a_pattern_that_no_module_has(load):
     backbone = load()
     settings = SETTINGS.model_copy(update={"rank_pattern": {"up_proj": 3, "upproj": 4}})
-    with pytest.raises(InputError, match=r"training\.lora\.rank_pattern: no adapted module is called 'upproj'"):
+    with pytest.raises(InputError, match=r"training\.lora: no adapted module is called 'upproj'"):
         attach_lora(backbone.model, backbone.family, settings, seed=1)
 
 

@@ -128,10 +128,12 @@ def _compared(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _backbones(experiment: Experiment) -> Iterator[Problem]:
+    families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
+    stock_classes = {name for name, family in families.items() if family.is_stock}
     owners = {release.repository: family.name for family in FAMILIES.values() for release in family.releases}
     for name, section in experiment.backbones.items():
-        family, given = find_family(section.family), section.hub or section.folder
-        stock = family.is_stock
+        family, given = families[section.family], section.hub or section.folder
+        stock = section.family in stock_classes
         for wrong, keys, reason in (
             (given, ("pretraining", "pretrained"), "the checkpoint is that of `hub` or `folder`"),
             (not family.chat, ("chat",), f"the family {family.name} has no chat template"),
@@ -152,7 +154,7 @@ def _backbones(experiment: Experiment) -> Iterator[Problem]:
             yield ("backbones", name, "adapter_of"), problem
     for block in ("matrix", "instruct", "autoregressive"):
         for name in getattr(experiment, block).backbones:
-            family = find_family(experiment.backbones[name].family)
+            family = families[experiment.backbones[name].family]
             if family.causal and block != "autoregressive":
                 yield (block, "backbones"), f"{name!r} is autoregressive; name it under `autoregressive.backbones`"
             if not family.causal and block == "autoregressive":
@@ -262,13 +264,16 @@ def _sources(experiment: Experiment) -> Iterator[Problem]:
         name = experiment.directions[direction].train
         if problem := experiment.sources[name].refused(direction, "train", "dev"):
             yield ("sources", name), problem
-    for direction, name, order in dict.fromkeys(
-        (cell.run.direction, cell.testset, cell.order) for cell in all_cells(experiment)
-    ):
+    orders: dict[tuple[str, str], set[str]] = {}  # of each direction and test set
+    for cell in all_cells(experiment):
+        orders.setdefault((cell.run.direction, cell.testset), set()).add(cell.order)
+    anchored = {order for order in set().union(*orders.values()) if order and needs_anchors(experiment, order)}
+    for (direction, name), own in orders.items():
         source = experiment.sources.get(name)  # None: the development pairs
         if source and (problem := source.refused(direction, "test")):
             yield ("sources", name), problem
         if source and source.challenge and (problem := refused(direction)):
             yield ("sources", name, "challenge"), f"{problem}; name another test set"
-        if order and needs_anchors(experiment, order) and not (source and source.has_anchors):
-            yield ("sources", name, "anchors"), f"the reveal order {order!r} needs a gold alignment; give its file"
+        for order in sorted(own & anchored):
+            if not (source and source.has_anchors):
+                yield ("sources", name, "anchors"), f"the reveal order {order!r} needs a gold alignment; give its file"
