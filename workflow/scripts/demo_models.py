@@ -11,26 +11,27 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley import files, results
     from entropy_valley.training import processes
 
-    out = Path(job.output[0])
-    rule, execution = job.rule, job.execution
-    record = results.made(rule, job.params, job.input, job.output)
-    with files.locked(out.parent), record:  # of two runs one works, and the other finds its work
-        if rule == "pretrain":
-            from entropy_valley.experiment.demo import pretraining
+    out, read, execution = Path(job.output[0]), job.input, job.execution
 
-            named = (
-                zip(execution["directions"], map(Path, paths), strict=True)
-                for paths in (job.input.train, job.input.dev)
-            )
-            train, dev = map(dict, named)
-            paths_of = {name: Path(execution[name]) for name in ("work", "logs")}
-            processes.use_threads(job.threads)
-            pretraining.pretrain(
-                pretraining.PretrainingJob(
-                    job.spec, train, dev, out.parent, **paths_of, checkpoint_every=execution["checkpoint_every"]
-                )
-            )
-        else:
-            from entropy_valley.experiment.demo import toy_comet
+    def pretrain():
+        from entropy_valley.experiment.demo import pretraining
 
-            toy_comet.make(job.spec, job.input.train, job.input.dev, out.parent)
+        train, dev = (
+            dict(zip(execution["directions"], map(Path, paths), strict=True)) for paths in (read.train, read.dev)
+        )
+        paths_of = {name: Path(execution[name]) for name in ("work", "logs")}
+        processes.use_threads(job.threads)
+        every = execution["checkpoint_every"]
+        model = pretraining.PretrainingJob(job.spec, train, dev, out.parent, **paths_of, checkpoint_every=every)
+        pretraining.pretrain(model)
+
+    def train_comet():
+        from entropy_valley.experiment.demo import toy_comet
+
+        toy_comet.make(job.spec, read.train, read.dev, out.parent)
+
+    with files.locked(out.parent):  # of two runs one works, and the other finds its work
+        finished = results.read_record(results.record_path(out))
+        if finished is None or finished.params != job.params:
+            with results.made(job.rule, job.params, read, job.output):
+                pretrain() if job.rule == "pretrain" else train_comet()

@@ -33,13 +33,13 @@ def adopt(
     if (out / adapters.LOSSES).exists():
         raise InputError(out, "holds an adapter trained here", "Give another `results`, or move it.")
     key = f"`released.{spec['backbone']}.{spec['direction']}.{spec['seed']}.folder`"  # names a local copy
-    if folder:
-        if not folder.is_dir():
-            raise InputError(folder, "no such folder", f"Correct {key}.")
-        _take(spec, backbone, out, folder, {})
-        return
+    if folder and not folder.is_dir():
+        raise InputError(folder, "no such folder", f"Correct {key}.")
     given = spec["source"]
-    with files.locked(work):
+    with files.locked(work):  # of two runs one works, and the other finds its work
+        if folder:
+            _take(spec, backbone, out, folder, {})
+            return
         source = hub.listing(given["repository"], given["revision"], key)
         part = work / source.repository / source.commit  # another source's partial download is not reused
         fetched = fetch_adapter(source, given["subfolder"], part, key, agreed)
@@ -50,6 +50,11 @@ def adopt(
 def _take(spec: JsonObject, backbone: Path, out: Path, folder: Path, source: JsonObject) -> None:
     """Check the adapter in ``folder``, and write it."""
     family, backbone_digest = find_family(spec["family"]), checkpoint_digest(backbone)
+    parts = [folder / name for name in adapters.FILES if (folder / name).exists()]
+    source = {**source, "digest": files.digest(files.digests(parts))}
+    present = adapters.read_facts(out)
+    if [present.get(key) for key in ("spec", "backbone_digest", "source")] == [spec, backbone_digest, source]:
+        return
     adapters.require_same(folder, backbone_digest, attention_of(spec))
     given = adapters.read_adapter(folder, family)
     model = empty_model(family, config_arguments(backbone, family), torch_dtype("bfloat16"))
@@ -61,13 +66,12 @@ def _take(spec: JsonObject, backbone: Path, out: Path, folder: Path, source: Jso
             print(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …", file=sys.stderr)
     if repository := read_origin(backbone).get("repository"):
         given = dataclasses.replace(given, settings={**given.settings, "base_model_name_or_path": repository})
-    present = [folder / name for name in adapters.FILES if (folder / name).exists()]
     facts = {
         "adopted": True,
         "backbone_digest": backbone_digest,
         "seed": spec["seed"],
         "spec": spec,
-        "source": {**source, "digest": files.digest(files.digests(present))},
+        "source": source,
         "family": family.name,
         **differences,
         **summary(given, model),
