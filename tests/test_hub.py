@@ -198,12 +198,20 @@ def test_without_a_network_it_says_what_to_do(reach, tmp_path, monkeypatch):
         hub.listing("someone/model", None, KEY)
 
 
-def test_an_archive_is_fetched_once(reach, tmp_path):
+def test_an_archive_is_fetched_once_and_whole(reach, tmp_path):
     content = random.Random(1).randbytes(100_000)
-    with serve({NEW: {"data": content}}) as server:
+    with serve({NEW: {"data": content}}, cut={"data": 70_000}) as server:
         reach(server.url)
+        address = f"{server.url}/someone/model/resolve/{NEW}/data"
+        with pytest.raises(
+            InputError, match=r"cannot be downloaded .*70000 bytes read, 30000 more expected.*\. Run again"
+        ):
+            hub.archive(address, tmp_path / "data", "Copy it.")
+        assert not (tmp_path / "data").exists()
+        server.cut.clear()
+        server.served.clear()
         for _ in range(2):
-            hub.archive(f"{server.url}/someone/model/resolve/{NEW}/data", tmp_path / "data", "Copy it.")
+            hub.archive(address, tmp_path / "data", "Copy it.")
         assert server.served["data"] == len(content)
     assert (tmp_path / "data").read_bytes() == content
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import contextlib
 import glob
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Literal
 from urllib.error import URLError
@@ -193,10 +193,12 @@ def archive(address: str, path: Path, remedy: str) -> None:
         if path.exists():
             return
         try:
-            with files.atomic(path) as part, urlopen(address, timeout=60) as answer, part.open("wb") as file:
-                shutil.copyfileobj(answer, file)
-        except (URLError, ConnectionError, TimeoutError) as error:
+            with urlopen(address, timeout=60) as answer:
+                content = answer.read()  # whole: read in parts, a connection that breaks off is no error
+        except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
             raise InputError(address, f"cannot be downloaded ({error})", f"Run again. Or: {remedy}") from None
+        with files.atomic(path) as part:
+            part.write_bytes(content)
 
 
 def _is_whole(path: Path, file: File) -> bool:
