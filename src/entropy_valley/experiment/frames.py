@@ -139,7 +139,7 @@ def read_sets(root: str | Path, folders: Mapping[str, Iterable[System] | None], 
             cells.append({**key, **described[system], "set": Path(folder).name})
     whole = pd.concat(sentences).rename_axis("id").reset_index()
     own = [name for name in whole if name not in CELL]
-    frame = _with_further(root, whole[[*CELL, *own]], columns)
+    frame = _with_further(root, whole[[*CELL, *own]], columns, sound)
     return Frames(frame, pd.DataFrame(cells)[[*CELL, *(name for name in cells[0] if name not in CELL)]])
 
 
@@ -219,8 +219,9 @@ def _cells_of_set(folder: str) -> dict[System, dict[str, Any]]:
 # --- What other files say of sentences.
 
 
-def _with_further(root: str | Path, sentences: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Sentences with the columns of their test sets, of token counts and of diagnostics, as far as asked for."""
+def _with_further(root: str | Path, sentences: pd.DataFrame, columns: Sequence[str], sound: set[Path]) -> pd.DataFrame:
+    """Sentences with the columns of their test sets, of token counts and of diagnostics, as far as asked for; ``sound``
+    are the results that were looked at before."""
     for source, keys in FURTHER.items():
         asked = [name for name in columns if SOURCES[name] == source]
         if not asked:
@@ -228,7 +229,7 @@ def _with_further(root: str | Path, sentences: pd.DataFrame, columns: Sequence[s
         parts = []
         for one in sentences[keys].drop_duplicates().itertuples(index=False):
             path = further_file(root, source, one)
-            require_sound(Path(path), root, set())
+            require_sound(Path(path), root, sound)
             if source == "diagnostics":
                 rows = diagnosed(path, "sig", one.testset)
             else:
