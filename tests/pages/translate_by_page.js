@@ -9,7 +9,10 @@ const vm = require("node:vm");
 const page = fs.readFileSync(process.argv[2], "utf8");
 const script = (id) => page.match(new RegExp(`id="${id}">(.*?)</script>`, "s"))[1];
 const data = JSON.parse(script("data"));
-const { load, translation } = vm.runInThisContext(`(() => { ${script("worker")}; return { load, translation }; })()`);
+const { load, receive, translation } = vm.runInThisContext(
+  `(() => { ${script("worker")}; return { load, receive, translation }; })()`,
+);
+for (const [, file, part] of page.matchAll(/data-file="(.*?)">(.*?)<\/script>/g)) receive(file, part);
 
 (async () => {
   const { tokenizer, model } = await load(data);

@@ -19,19 +19,21 @@ from entropy_valley.model import adapters, checkpoint
 from entropy_valley.shipped import HUMAN, newcomer_sentences
 
 NAME = "live.html"
+PART = 1 << 19  # characters of a packed file, a multiple of four
 
 
 def write(path: str | Path) -> None:
     """Write the page."""
     (weights,) = checkpoint.shards(HUMAN.checkpoint)
-    data = {
+    settings = {
         "digests": digests(),
         "config": files.read_json(HUMAN.checkpoint / "config.json"),
-        "tokenizer": _packed(HUMAN.checkpoint / checkpoint.WHOLE),
-        "weights": _packed(weights),
         "directions": [_direction(name) for name in HUMAN.ratios],
     }
-    render.write_page(path, "live", "Entropy-Valley, live", data)
+    sources = {"tokenizer": HUMAN.checkpoint / checkpoint.WHOLE, "weights": weights}
+    sources |= {name: HUMAN.adapter(name) / adapters.WEIGHTS for name in HUMAN.ratios}
+    packed = {name: _packed(source) for name, source in sources.items()}
+    render.write_page(path, "live", "Entropy-Valley, live", {"settings": settings, "files": packed})
 
 
 def digests() -> dict[str, str]:
@@ -41,7 +43,7 @@ def digests() -> dict[str, str]:
 
 
 def _direction(name: str) -> dict[str, Any]:
-    """A direction's adapter, the ratios of its length methods, and sentences to try."""
+    """A direction's prompt, the ratios of its length methods, the scale of its adapter, and sentences to try."""
     folder = HUMAN.adapter(name)
     settings = files.read_json(folder / adapters.SETTINGS)
     source, target = name.split("-")
@@ -52,11 +54,11 @@ def _direction(name: str) -> dict[str, Any]:
         "prompt": files.read_json(folder / adapters.FACTS)["spec"]["prompt"],
         "ratios": HUMAN.ratios[name],
         "sentences": newcomer_sentences(source),
-        "adapter": _packed(folder / adapters.WEIGHTS),
         "scaling": settings["lora_alpha"] / settings["r"],
     }
 
 
-def _packed(path: Path) -> str:
-    """A file as base64 of gzip; the same file always gives the same text."""
-    return base64.b64encode(gzip.compress(path.read_bytes(), mtime=0)).decode("ascii")
+def _packed(path: Path) -> list[str]:
+    """A file as gzip, in parts of base64 that the page unpacks while it is read; the same file always gives the same."""
+    text = base64.b64encode(gzip.compress(path.read_bytes(), mtime=0)).decode("ascii")
+    return [text[start : start + PART] for start in range(0, len(text), PART)]

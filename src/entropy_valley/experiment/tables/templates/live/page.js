@@ -27,6 +27,13 @@ function element(tag, { text, ...attributes } = {}, ...children) {
 const worker = new Worker(URL.createObjectURL(new Blob([$("worker").textContent, "serve(self);"])));
 worker.postMessage({ data });
 
+/** Gives the worker the part of a file that the browser has just read; an empty one is the end of its file. */
+function send() {
+  const part = document.currentScript.previousElementSibling;
+  worker.postMessage({ file: part.dataset.file, part: part.textContent });
+  part.remove();
+}
+
 function fillForm() {
   for (const { name, source, target } of directions.values()) {
     $("direction").append(new Option(`${languages.of(source)} → ${languages.of(target)}`, name));

@@ -1,29 +1,42 @@
 // The computations of the page, in a thread of their own: the page stays quick, and draws what has arrived.
 //
-// The page sends `{ data }` once, and is told how many `parameters` the model has; then `{ request, direction, source }`
-// for each text. The answers are the parts that `translation` yields, each with the number of its request.
+// The page sends `{ data }` once, and is told how many `parameters` the model has; `{ file, part }` for each part of a file;
+// and `{ request, direction, source }` for each text. The answers are the parts that `translation` yields, each with the
+// number of its request.
 
 const EOS = null; // what stands for it among words, which are texts
 
-/** The bytes of a file that is in the page as base64 of gzip. */
-async function unpacked(text) {
-  const binary = atob(text);
+const files = new Map(); // of the page, by name: `{ writer, bytes }`; `bytes` are promised
+
+function file(name) {
+  if (!files.has(name)) {
+    const { writable, readable } = new DecompressionStream("gzip");
+    files.set(name, { writer: writable.getWriter(), bytes: new Response(readable).arrayBuffer() });
+  }
+  return files.get(name);
+}
+
+/** Takes the next part of a file, base64 of gzip, while the page is still being read; an empty part ends the file. */
+function receive(name, part) {
+  const { writer } = file(name);
+  if (!part) return writer.close();
+  const binary = atob(part);
   const packed = new Uint8Array(binary.length);
   for (let at = 0; at < binary.length; at++) packed[at] = binary.charCodeAt(at);
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  return writer.write(packed);
 }
 
 /** The tokenizer, the number of parameters, and `model`, which gets the model of a direction ready: with its adapter,
- * its prompt and its ratios. */
-async function load({ config, tokenizer, weights, directions }) {
-  const json = JSON.parse(new TextDecoder().decode(await unpacked(tokenizer)));
-  const base = readSafetensors(await unpacked(weights));
+ * its prompt and its ratios. It waits for the files. */
+async function load({ config, directions }) {
+  const bytes = async (name) => new Uint8Array(await file(name).bytes);
+  const json = JSON.parse(new TextDecoder().decode(await bytes("tokenizer")));
+  const base = readSafetensors(await bytes("weights"));
   const parameters = Object.values(base).reduce((sum, tensor) => sum + tensor.data.length, 0);
   const models = {};
   const model = async (name) => {
-    const { adapter, scaling, prompt, ratios } = directions.find((direction) => direction.name === name);
-    models[name] ??= new Model(config, withAdapter(base, readSafetensors(await unpacked(adapter)), scaling));
+    const { scaling, prompt, ratios } = directions.find((direction) => direction.name === name);
+    models[name] ??= new Model(config, withAdapter(base, readSafetensors(await bytes(name)), scaling));
     return { model: models[name], prompt, ratios };
   };
   return { tokenizer: new Tokenizer(json), parameters, model };
@@ -83,7 +96,8 @@ function textOf(tokenizer, canvas, eos) {
 function serve(scope) {
   let loading;
   let latest;
-  scope.onmessage = async ({ data: { data, request, direction, source } }) => {
+  scope.onmessage = async ({ data: { file, part, data, request, direction, source } }) => {
+    if (file) return receive(file, part);
     if (data) {
       loading = load(data);
       scope.postMessage({ parameters: (await loading).parameters });
