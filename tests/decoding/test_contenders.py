@@ -9,7 +9,7 @@ from bench import METHODS, Bench
 from entropy_valley import files
 from entropy_valley.decoding.canvas import Decoded
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.translation.pipeline import winner
+from entropy_valley.translation.sentences import winner
 
 RATIOS = METHODS["ev"]["ratios"]
 

@@ -14,7 +14,7 @@ from entropy_valley.model.decoder import Layer
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.revisions import DECODING
-from entropy_valley.translation.pipeline import Texts
+from entropy_valley.translation.sentences import Texts
 
 STEPWISE, DAEDAL = {"sig": "stepwise_kl"}, {"eos_window": 1, "cap": 24}
 

@@ -23,7 +23,7 @@ from entropy_valley.decoding.orders import (
     sourceless_steps,
 )
 from entropy_valley.decoding.requests import make_denoiser
-from entropy_valley.translation.pipeline import distractors
+from entropy_valley.translation.sentences import distractors
 
 MASK = 99
 SETTINGS = {"hybrid": {"p": 0.5}}

@@ -20,7 +20,7 @@ from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.translation.pipeline import distractors
+from entropy_valley.translation.sentences import distractors
 from entropy_valley.translation.translator import SENTENCES, Translation, Translator, TypicalEntropy
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 import reference_variants
 from bench import canvases as chosen_canvases
+from bench import in_prompts, without_store
 
 from entropy_valley.decoding.canvas import Canvas, ProbeResult
 from entropy_valley.decoding.engine import Engine
@@ -16,7 +17,6 @@ from entropy_valley.decoding.requests import Probe, VariableLength, make_denoise
 from entropy_valley.decoding.runner import Runner
 from entropy_valley.decoding.variable_length import Guess, Revealed
 from entropy_valley.lengths import Sentence, make_method
-from entropy_valley.translation.pipeline import Inputs, Pipeline
 
 EOS = 1
 
@@ -184,9 +184,8 @@ def test_a_result_is_bit_equal_in_any_company_and_from_a_known_reading(llada, or
 @pytest.mark.parametrize(("start", "window", "most"), [(2, 1, 40), (11, 1, 40), (16, 32, 40)])
 def test_the_first_stage_is_the_plain_algorithms(backbone, canvases, start, window, most):
     prompts = [canvas.prompt for canvas in canvases[:8]]
-    inputs = Inputs("test", range(8), prompts, (), backbone.context)
     length_method = make_method("daedal", {"start": start, "eos_window": window})
-    pipeline = Pipeline.of(Engine(backbone), inputs)
-    rows = chosen_canvases(pipeline, length_method, [Sentence(5, room=most)] * len(prompts))
+    runner, sentences = without_store(Engine(backbone)), in_prompts(prompts, backbone.context)
+    rows = chosen_canvases(runner, sentences, length_method, [Sentence(5, room=most)] * len(prompts))
     for prompt, row in zip(prompts, rows, strict=True):
         assert row["candidates"] == reference_variants.daedal_lengths(backbone, prompt, start, window, most)

@@ -101,45 +101,34 @@ KEY, NEVER, PART = "prompt_cache", "never", "prompt cache"  # PART: of a decoder
 
 @dataclass(frozen=True)
 class CachePolicy:
-    """What a job asks for: the prompt is computed in every ``refresh``-th pass, from 1 on; None: in all."""
+    """What a job may ask for: the prompt is computed in every ``refresh``-th pass alone."""
 
-    refresh: int | None = None
+    refresh: int
 
     @classmethod
-    def of(cls, spec: Mapping[str, Any]) -> Self:
-        """What a job's spec says; for ``never`` more than there are passes."""
+    def of(cls, spec: Mapping[str, Any]) -> Self | None:
+        """What a job's spec says, None of an exact one; for ``never`` more than there are passes."""
         setting = spec.get(KEY, 1)
-        return cls(sys.maxsize if setting == NEVER else None if setting == 1 else setting)
+        return None if setting == 1 else cls(sys.maxsize if setting == NEVER else setting)
 
     @property
-    def is_exact(self) -> bool:
-        return self.refresh is None
-
-    @property
-    def names(self) -> list[str]:
-        """What a decoder's name says of it: nothing of an exact one."""
-        if self.is_exact:
-            return []
-        return [f"{PART}, {NEVER} renewed" if self.refresh == sys.maxsize else f"{PART} {self.refresh}"]
+    def name(self) -> str:
+        """What a decoder's name says of it."""
+        return f"{PART}, {NEVER} renewed" if self.refresh == sys.maxsize else f"{PART} {self.refresh}"
 
     def of_probe(self, lengths: Sequence[int]) -> Reuse:
         """For the last of the ``lengths`` that a sentence's probes have, different ones in the order of the probes."""
-        if self.refresh is None:
-            return NO_REUSE
         number = len(lengths) - 1
         first = number // self.refresh * self.refresh
         return Reuse(is_source=True) if first == number else Reuse(beside=lengths[first])
 
     def of_canvas(self, passes: int) -> Reuse:
         """For a canvas of so many passes; one pass is exact."""
-        return NO_REUSE if self.refresh is None or passes == 1 else Reuse(min(self.refresh, passes))
+        return NO_REUSE if passes == 1 else Reuse(min(self.refresh, passes))
 
     def saved(self, steps: Sequence[int]) -> int:
         """How many of these steps take the prompt from an earlier one of them."""
-        return 0 if self.refresh is None else sum(step % self.refresh > 0 for step in steps[1:])
-
-
-NO_CACHE = CachePolicy()
+        return sum(step % self.refresh > 0 for step in steps[1:])
 
 
 def footnote(decoder: str) -> str | None:

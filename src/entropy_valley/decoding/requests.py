@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from entropy_valley import plugins
 from entropy_valley.decoding.canvas import (
-    NO_CACHE,
     NO_REUSE,
     VALUES,
     CachePolicy,
@@ -316,7 +315,7 @@ class Denoising:
         return [length - before for before in revealed]
 
     def request(
-        self, canvas: Canvas, room: int, distractor: Ids | None = None, cache: CachePolicy = NO_CACHE
+        self, canvas: Canvas, room: int, distractor: Ids | None = None, cache: CachePolicy | None = None
     ) -> FixedLength | VariableLength:
         """What is asked of the engine for a canvas of masks, whose prompt leaves ``room`` slots of the context.
 
@@ -336,9 +335,9 @@ class Denoising:
         )
         return FixedLength(asked, self.name, self.settings, distractor)
 
-    def reuse(self, length: int, cache: CachePolicy) -> Reuse:
+    def reuse(self, length: int, cache: CachePolicy | None) -> Reuse:
         """Which passes over a canvas of so many slots compute its prompt."""
-        return cache.of_canvas(len(self.counts(length)) + self.mask_token)
+        return cache.of_canvas(len(self.counts(length)) + self.mask_token) if cache else NO_REUSE
 
     @functools.cached_property
     def looks_at_distractor(self) -> bool:

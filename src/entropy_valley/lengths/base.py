@@ -8,7 +8,6 @@ the end of the page calls it.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import operator
 from abc import abstractmethod
@@ -23,7 +22,6 @@ from entropy_valley import plugins
 from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics, confidence_curve
-from entropy_valley.model.prompt import Prompt
 from entropy_valley.settings import JsonObject, PerDirection, Printed, Ratios, Section
 
 Probes = Mapping[int, ProbeResult]  # by the slots of the all-mask canvas that was read
@@ -336,27 +334,3 @@ def canvas_row(choice: Choice, sentence: Sentence, probes: Probes, passes: int =
         **({"contenders": contenders} if len(contenders) > 1 else {}),
         **({"rescoring": True} if len(contenders) > 1 and choice.rescoring else {}),
     }
-
-
-def sentences_of(
-    rows: Sequence[Mapping[str, str]],
-    prompt: Prompt,
-    method: LengthMethod,
-    predicted: Iterable[Mapping[int, float] | None] = (),
-    rooms: Iterable[int | None] = (),
-) -> list[Sentence]:
-    """What the method may know of each row of the test set: of the target nothing, unless it says it sees it.
-
-    ``predicted`` is what a length head says of each row, for a method that uses it; ``rooms`` are the slots that the
-    context leaves for each.
-    """
-    return [
-        Sentence(
-            len(prompt.tokens(row["source"])),
-            len(prompt.tokens(row["target"])) if method.sees_reference else None,
-            lengths,
-            room,
-            row["source"],
-        )
-        for row, lengths, room in itertools.zip_longest(rows, predicted, rooms)
-    ]

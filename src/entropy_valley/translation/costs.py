@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy, Decoded
+from entropy_valley.decoding.canvas import CachePolicy, Decoded
 from entropy_valley.decoding.orders import needs_sourceless
 from entropy_valley.decoding.requests import DecodedVariableLength, Denoising
 
@@ -28,7 +28,7 @@ class PromptCosts:
     other: int
     shifted: bool = False
     once: bool = False
-    cache: CachePolicy = NO_CACHE
+    cache: CachePolicy | None = None
 
     def rows(self, prompt: int, passes: int, cached: int = 0) -> int:
         """Of a prompt of so many tokens, the rows that ``passes`` compute; ``cached`` take them from another pass."""
@@ -60,7 +60,7 @@ def sentence_costs(
         probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
         if isinstance(result, DecodedVariableLength):
             decoder, passes = denoising.variable_length, result.passes
-            reused = int(probed and prompts.cache.is_exact and decoder is not None and decoder.starts_masked)
+            reused = int(probed and not prompts.cache and decoder is not None and decoder.starts_masked)
             total.update(calls=passes, slots=result.slots, passes=passes - reused)
             total.update(run_slots=result.slots - reused * length, head_rows=result.rows - reused * length)
         else:
@@ -80,7 +80,7 @@ def sentence_costs(
 
 
 def _fixed_length(
-    length: int, decoded: Decoded, denoising: Denoising, probed: bool, cache: CachePolicy
+    length: int, decoded: Decoded, denoising: Denoising, probed: bool, cache: CachePolicy | None
 ) -> dict[str, int]:
     """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that
     the order looks at; the source-free passes of the steps that look at more are run. With a prompt cache all are
@@ -89,7 +89,7 @@ def _fixed_length(
     passes = decoded.passes
     masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
     compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
-    reused, distractor = int(probed and not compared[0] and cache.is_exact), int(denoising.looks_at_distractor)
+    reused, distractor = int(probed and not compared[0] and not cache), int(denoising.looks_at_distractor)
     exact = distractor if denoising.reuse(length, cache).refresh else 0
     others, looking = sum(compared) + distractor, [step for step, looks in enumerate(compared) if looks]
     own = passes - reused + exact
@@ -97,9 +97,9 @@ def _fixed_length(
         "calls": denoising.calls,
         "slots": denoising.calls * length,
         "passes": own,
-        "cached": cache.saved(range(passes)),
+        "cached": cache.saved(range(passes)) if cache else 0,
         "other": others,
-        "other_cached": cache.saved(looking),
+        "other_cached": cache.saved(looking) if cache else 0,
         "run_slots": (own + others) * length,
         "head_rows": sum(masked) + sum(itertools.compress(masked, compared)) + (exact + distractor - reused) * length,
     }

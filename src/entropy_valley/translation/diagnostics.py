@@ -16,7 +16,8 @@ from entropy_valley.decoding.requests import gains
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.settings import JsonObject
-from entropy_valley.translation.job import Execution, RunModel, Sentences
+from entropy_valley.translation.job import Execution, RunModel
+from entropy_valley.translation.sentences import Sentences
 
 # --- The entropy valley of a test set: all-mask canvases around the reference's length, and on a dense grid of
 # ratios.
@@ -90,26 +91,26 @@ def write(params: JsonObject, execution: Execution, testsets: Sequence[str], out
     base = {key: value for key, value in params.items() if key not in (*READERS, "testsets", "made_from")}
     model = RunModel(base, execution)
     with model.store:
-        tests = {Path(path).stem: Sentences.read(model, path) for path in testsets}
+        tests = {Path(path).stem: model.sentences(path) for path in testsets}
         results: dict[str, dict[str, Any]] = {}
         for kind, names in params["testsets"].items():
-            results[kind] = {name: READERS[kind](tests[name], params[kind]) for name in names}
+            results[kind] = {name: READERS[kind](model, tests[name], params[kind]) for name in names}
         files.write_json(out, results)
         model.report("diagnose")
 
 
-def read_valley(sentences: Sentences, spec: JsonObject) -> JsonObject:
+def read_valley(model: RunModel, sentences: Sentences, spec: JsonObject) -> JsonObject:
     """The curves of a test set, see :func:`curve`, and the source tokens of each sentence."""
     around, grid = valley_places(sentences, spec)
-    probes = sentences.inputs.probes([(place.row, place.length) for place in around + grid])
-    entropies = list(map(mean_entropy, sentences.model.runner("probe").answers(probes)))
+    probes = [sentences.probe(place.row, place.length) for place in around + grid]
+    entropies = list(map(mean_entropy, model.runner("probe").answers(probes)))
     names = [row["id"] for row in sentences.rows]
     return {
         "offsets": curve(around, entropies[: len(around)]),
         "offsets_complete": complete(around, entropies[: len(around)]),
         "ratios": curve(grid, entropies[len(around) :]),
         "source_tokens": dict(zip(names, sentences.tokens("source"), strict=True)),
-        "signature": {**sentences.model.signature("all-mask"), "data_digest": sentences.data_digest},
+        "signature": {**model.signature("all-mask"), "data_digest": sentences.data_digest},
     }
 
 
@@ -119,31 +120,31 @@ def valley_places(sentences: Sentences, spec: JsonObject) -> tuple[list[ValleyCa
     rows = draw(sentences.rows, spec["sentences"], spec["seed"], spec.get("subset", "keyed_hash"))
     around = around_reference(rows, sentences.tokens("target"), spec["offset"])
     grid = on_grid(rows, sentences.tokens("source"), spec["ratios"])
-    fits = sentences.inputs.fits
-    around = [place for place in around if fits(place.row, place.length)]
-    return around, [place for place in grid if fits(place.row, place.length)]
+    around = [place for place in around if sentences.fits(place.row, place.length)]
+    return around, [place for place in grid if sentences.fits(place.row, place.length)]
 
 
-def read_sig(sentences: Sentences, spec: JsonObject) -> list[dict[str, Any]]:
+def read_sig(model: RunModel, sentences: Sentences, spec: JsonObject) -> list[dict[str, Any]]:
     """``{id, concentration, mean_sig}`` of each sentence: of the SIG of its canvas at the reference's length, as Oracle
     takes it; six decimals."""
     rows = []
-    for row, sigs in zip(sentences.rows, slot_sigs(sentences, spec["sig"]), strict=True):
+    for row, sigs in zip(sentences.rows, slot_sigs(model, sentences, spec["sig"]), strict=True):
         share, mean = gini(sigs), statistics.fmean(sigs)
         rows.append({"id": row["id"], "concentration": round(share, 6), "mean_sig": round(mean, 6)})
     return rows
 
 
-def slot_sigs(sentences: Sentences, sig: str) -> list[tuple[float, ...]]:
+def slot_sigs(model: RunModel, sentences: Sentences, sig: str) -> list[tuple[float, ...]]:
     """The SIG of each slot (nats) of each sentence's canvas at the reference's length, of the kind that an order's
     ``sig`` names: one probe with a ``stepwise_kl``, or two, the second behind the sentence's distractor."""
-    canvases = [(place, target + 1) for place, target in enumerate(sentences.tokens("target"))]
-    inputs, runner = sentences.inputs, sentences.model.runner("sig")
+    runner, lengths = model.runner("sig"), [target + 1 for target in sentences.tokens("target")]
     if sig == "stepwise_kl":
-        return [reading.sigs for reading in runner.answers(inputs.probes(canvases, inputs.sourceless))]
-    distracted = [(inputs.distractors[place], length) for place, length in canvases]
-    readings = runner.answers(inputs.probes(canvases + distracted))
-    return list(map(gains, readings[: len(canvases)], readings[len(canvases) :]))
+        probes = [sentences.probe(place, length, sentences.sourceless) for place, length in enumerate(lengths)]
+        return [reading.sigs for reading in runner.answers(probes)]
+    probes = [sentences.probe(place, length) for place, length in enumerate(lengths)]
+    probes += [sentences.probe(*pair) for pair in zip(sentences.distractors, lengths, strict=True)]
+    readings = runner.answers(probes)
+    return list(map(gains, readings[: len(lengths)], readings[len(lengths) :]))
 
 
 def gini(numbers: Sequence[float]) -> float:

@@ -17,9 +17,9 @@ from pathlib import Path
 from entropy_valley import files, results
 from entropy_valley.decoding.canvas import CachePolicy, Decoded
 from entropy_valley.decoding.requests import Denoising
-from entropy_valley.decoding.runner import Runner, Work
+from entropy_valley.decoding.runner import Work
 from entropy_valley.errors import InputError
-from entropy_valley.lengths.base import declared, sentences_of
+from entropy_valley.lengths.base import declared
 from entropy_valley.lengths.baselines import reassign
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.results import REMEDY, Record, System, differences, read_record, record_path
@@ -28,8 +28,8 @@ from entropy_valley.settings import JsonObject
 from entropy_valley.translation import autoregressive
 from entropy_valley.translation.costs import COUNTS, PromptCosts, sentence_costs
 from entropy_valley.translation.fits import Fits, predict
-from entropy_valley.translation.job import Execution, RunModel, Sentences
-from entropy_valley.translation.pipeline import Pipeline, Row, contenders, winner
+from entropy_valley.translation.job import Execution, RunModel
+from entropy_valley.translation.sentences import Row, Sentences, contenders, winner
 
 # What a spec has beside the params of the run's passes.
 OF_SET = ("cells", "methods", "orders", "schedule", "fits", "made_from")
@@ -94,7 +94,7 @@ class Translations:
         self.cells = [System(*cell) for cell in params["cells"]]
         self.base = {key: value for key, value in params.items() if key not in OF_SET}
         self.model = RunModel(self.base, execution)
-        self.tests = {Path(path).stem: Sentences.read(self.model, path) for path in testsets}
+        self.tests = {Path(path).stem: self.model.sentences(path) for path in testsets}
         self.fits = Fits()
         self._canvases: dict[Choice, dict[int, Row]] = {}  # by the sentence's place
         self._rows: dict[System, dict[int, Row]] = {cell: {} for cell in self.cells}
@@ -158,7 +158,7 @@ class Translations:
         works: list[tuple[tuple[Choice, int], Work]] = []
         for choice, origin in origins.items():
             if origin is None:
-                works += self._choosing(runner, choice, choice in every)
+                works += self._choosing(choice, choice in every)
         for (choice, place), (chosen, _) in runner.run(works):
             self._canvases[choice][place] = chosen
         for choice, origin in origins.items():
@@ -179,26 +179,21 @@ class Translations:
             origins[cell.testset, cell.method] = origin
         return origins
 
-    def _choosing(self, runner: Runner, choice: Choice, every: bool) -> list[tuple[tuple[Choice, int], Work]]:
+    def _choosing(self, choice: Choice, every: bool) -> list[tuple[tuple[Choice, int], Work]]:
         """The work on each sentence of this shard, or on ``every`` one."""
         testset, method = choice
         sentences, settings = self.tests[testset], self.spec["methods"][method]
         places = range(len(sentences.rows)) if every else self._places(sentences)
         length_method, part, head = self.fits.method(method, settings), sentences.at(places), self.fits.head
-        predicted = predict(part, head) if head and declared(length_method, "uses_length_head") else ()
-        known = sentences_of(part.rows, self.model.prompt, length_method, predicted, part.inputs.rooms)
-        pipeline, self._canvases[choice] = self._pipeline(runner, sentences), {}
-        works = []
-        for place, sentence in zip(places, known, strict=True):
-            works.append(((choice, place), pipeline.choosing(length_method, place, sentence)))
+        predicted = predict(self.model, part, head) if head and declared(length_method, "uses_length_head") else ()
+        works, self._canvases[choice] = [], {}
+        for place, sentence in zip(places, part.seen_by(length_method, predicted), strict=True):
+            works.append(((choice, place), sentences.choosing(length_method, place, sentence)))
         return works
 
     def _places(self, sentences: Sentences) -> range:
         """The places of this shard's sentences."""
         return range(self._shard, len(sentences.rows), self._shards)
-
-    def _pipeline(self, runner: Runner, sentences: Sentences) -> Pipeline:
-        return Pipeline(runner, sentences.inputs, CachePolicy.of(self.base))
 
     def _reassign(self, choice: Choice, origin: Choice) -> None:
         """Give the ratios of the canvases of ``origin`` to other sentences; they have been probed already."""
@@ -208,7 +203,7 @@ class Translations:
         reassigned = reassign(lengths, sentences.tokens("source"), settings["seed"], settings["within"])
         self._canvases[choice] = {}
         for place, length in enumerate(reassigned):
-            sentences.inputs.check(place, length)
+            sentences.check(place, length)
             canvas = {"length": length, "candidates": [length], "scores": [], "calls": 0, "slots": 0}
             self._canvases[choice][place] = canvas
 
@@ -236,34 +231,41 @@ class Translations:
         order = next((denoising.order for denoising in stream.values()), None)
         for cell, denoising in stream.items():
             sentences = self.tests[cell.testset]
-            pipeline, places = self._pipeline(runner, sentences), self._places(sentences)
+            places = self._places(sentences)
             for place, canvas in self._canvases[cell.testset, cell.method].items():
                 if place in places:
-                    works.append(((cell, place), pipeline.denoising(place, canvas, denoising, {})))
+                    works.append(((cell, place), sentences.denoising(place, canvas, denoising, {})))
         for (cell, place), decoded in runner.run(works, order):
             canvas = self._canvases[cell.testset, cell.method][place]
-            self._rows[cell][place] = row(self.tests[cell.testset], place, canvas, decoded, stream[cell])
+            self._rows[cell][place] = row(self.model, self.tests[cell.testset], place, canvas, decoded, stream[cell])
 
     def _generate(self) -> None:
         for cell in self.cells:
             sentences = self.tests[cell.testset]
             places = self._places(sentences)
-            hypotheses = autoregressive.translate(sentences.at(places), autoregressive.search_of(self.base))
+            hypotheses = autoregressive.translate(self.model, sentences.at(places), autoregressive.search_of(self.base))
             self._rows[cell] = dict(zip(places, hypotheses, strict=True))
 
 
-def row(sentences: Sentences, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoising: Denoising) -> Row:
+def row(
+    model: RunModel,
+    sentences: Sentences,
+    place: int,
+    canvas: Row,
+    decoded: Mapping[int, Decoded],
+    denoising: Denoising,
+) -> Row:
     """``{id, hypothesis, length, tokens, logprob, …, canvas}`` with the counts of :func:`sentence_costs`.
 
     ``tokens`` are the ids before the first EOS or end of a turn; ``logprob`` is the mean over those before the EOS.
     Of several contenders all are ``decoded``, and the :func:`winner` is the row's; the counts are of all of them. Where
     a variable-length decoder changes the canvas, ``length`` is the final one.
     """
-    best, inputs, model = winner(decoded), sentences.inputs, sentences.model
-    tokens = model.texts.tokens(best)
-    other = inputs.prompts[inputs.distractors[place]] if denoising.looks_at_distractor else inputs.sourceless
-    once, cache = model.attention == PREFIX, CachePolicy.of(model.spec)
-    prompts = PromptCosts(len(inputs.prompts[place]), len(other), model.shifted, once, cache)
+    best, prompt, other = winner(decoded), sentences.prompts[place], sentences.sourceless
+    if denoising.looks_at_distractor:
+        other = sentences.prompts[sentences.distractors[place]]
+    tokens, once = model.texts.tokens(best), model.attention == PREFIX
+    prompts = PromptCosts(len(prompt), len(other), model.shifted, once, sentences.cache)
     return {
         "id": sentences.rows[place]["id"],
         "hypothesis": model.prompt.text(tokens),
@@ -299,5 +301,6 @@ def signature(model: RunModel, denoising: Denoising) -> JsonObject:
     """What the translations depend on beside the data: the decoder, the backbone and the adapter."""
     schedule = [] if denoising.variable_length else [denoising.schedule]
     steps = [] if denoising.variable_length else [f"T{denoising.steps}"]
-    cached = CachePolicy.of(model.spec).names
+    cache = CachePolicy.of(model.spec)
+    cached = [cache.name] if cache else []
     return model.signature(f"engine r{DECODING}", denoising.label, *steps, model.precision, *schedule, *cached)

@@ -1,6 +1,6 @@
 """Translation in a few lines of Python: no workflow, no files, the same length methods and the same decoder.
 
-:class:`Translator` is the library's front door; it goes the way of all who decode, the :class:`.Pipeline`.
+:class:`Translator` is the library's front door; it goes the way of all who decode, :class:`.Sentences`.
 :class:`TypicalEntropy` finds what makes a translation doubtful before anybody has read it.
 """
 
@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy, ProbeResult
-from entropy_valley.decoding.requests import Denoising, Probe
-from entropy_valley.decoding.runner import Work
+from entropy_valley.decoding.canvas import CachePolicy, ProbeResult
+from entropy_valley.decoding.requests import Denoising
+from entropy_valley.decoding.runner import Runner, Work
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, Sentence, find_method, make_method
-from entropy_valley.lengths.base import PARTS, declared, sentences_of
+from entropy_valley.lengths.base import PARTS, declared
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.lengths.settings import LengthStatisticsSection
 from entropy_valley.lengths.statistics import LengthStatistics
@@ -35,7 +35,7 @@ from entropy_valley.progress import progress
 from entropy_valley.settings import JsonObject, check_template
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
-from entropy_valley.translation.pipeline import Inputs, Pipeline, Row, Texts, winner
+from entropy_valley.translation.sentences import Row, Sentences, Texts, winner
 
 if TYPE_CHECKING:
     import torch
@@ -145,7 +145,7 @@ class Translator:
     length_head: LengthHead | None = field(default=None, repr=False)
     engine: Engine | None = field(default=None, repr=False)
     mask_token: bool = False
-    cache: CachePolicy = NO_CACHE
+    cache: CachePolicy | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.method, str | type):
@@ -157,7 +157,7 @@ class Translator:
             problem = f"{type(self.method).__name__} needs the reference of each sentence"
             remedy = "Give translate(…, lengths=…) those of the references, len(translator.prompt.tokens(y)) + 1."
             raise InputError("length method", problem, remedy)
-        if self.backbone and self.backbone.family.is_stock and not self.cache.is_exact:
+        if self.backbone and self.backbone.family.is_stock and self.cache:
             raise InputError("cache", "a stock class keeps no prompts", "Leave it out.")
         if isinstance(self.prompt, str):
             remedy = "Give dataclasses.replace(translator.prompt, template=…)."
@@ -349,12 +349,8 @@ class Translator:
                 raise InputError(place, problem, "Give (source, target) pairs.")
             source, target = (checked_sentence(f"{place}, pair {number}", text) for text in texts)
             rows.append({"id": number, "source": source, "target": target})
-
-        def pipeline(count: int) -> Pipeline:
-            sources = [row["source"] for row in rows[:count]]
-            return Pipeline.of(self._engine, self._inputs(place, range(1, count + 1), sources))
-
-        return Pairs(rows, self.prompt, pipeline)
+        # Methods learn from exact readings.
+        return Pairs(dataclasses.replace(self._sentences(place, rows), cache=None), self._runner)
 
     def has_unknown(self, source: str) -> bool:
         """Whether the tokenizer reads a part of the source as its unknown token. One of bytes has no such token."""
@@ -385,38 +381,36 @@ class Translator:
                 translations[number] = Translation("", problem=problem)
             elif source.strip():
                 places.append(number)
-        inputs = self._inputs(place, [names[number] for number in places], [sources[number] for number in places])
-        pipeline = Pipeline.of(self._engine, inputs, self.cache)
-        predicted = self._predicted(inputs) if lengths is None else ()
-        rows = [{"source": source} for source in inputs.sources]
-        sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
+        rows = [{"id": names[number], "source": sources[number]} for number in places]
+        sentences = self._sentences(place, rows)
+        seen = sentences.seen_by(self.method, self._predicted(sentences) if lengths is None else ())
         works = []
-        for index, (number, sentence) in enumerate(zip(places, sentences, strict=True)):
-            work = self._work(pipeline, index, sentence, slots[number], denoising)
+        for index, (number, sentence) in enumerate(zip(places, seen, strict=True)):
+            work = self._work(sentences, index, sentence, slots[number], denoising)
             works.append((number, _caught(work) if skip else work))
-        done: Iterable[tuple[int, Translation]] = pipeline.runner.run(works, denoising.order if denoising else None)
+        done: Iterable[tuple[int, Translation]] = self._runner.run(works, denoising.order if denoising else None)
         for number, translation in progress(done, len(works), "translate", "sentence") if shows_progress else done:
             translations[number] = translation
         return translations
 
     def _work(
-        self, pipeline: Pipeline, place: int, sentence: Sentence, slots: int | None, denoising: Denoising | None
+        self, sentences: Sentences, place: int, sentence: Sentence, slots: int | None, denoising: Denoising | None
     ) -> Work:
         """Choose a canvas unless its slots are given, read it where the method has not, and denoise it from this
         reading."""
-        pipeline.inputs.room(place)  # raises where there is none
-        row, readings = yield from pipeline.choosing(self.method, place, sentence, slots)
+        sentences.room(place)  # raises where there is none
+        row, readings = yield from sentences.choosing(self.method, place, sentence, slots)
         if row["length"] not in readings:
-            (readings[row["length"]],) = yield [Probe(pipeline.inputs.prompts[place], row["length"])]
+            (readings[row["length"]],) = yield [sentences.probe(place, row["length"])]
         if denoising is None:
             return Translation.of(self.method, row, readings, "", row["length"])
-        decoded = yield from pipeline.denoising(place, row, denoising, readings)
+        decoded = yield from sentences.denoising(place, row, denoising, readings)
         best = winner(decoded)
         text = self._texts.text(best)
         return Translation.of(self.method, row, readings, text, len(best.tokens), best.logprob)
 
-    def _inputs(self, place: str, names: Sequence[object], sources: Sequence[str]) -> Inputs:
-        return Inputs.of(place, names, sources, self._texts, self.backbone.context)
+    def _sentences(self, place: str, rows: Sequence[dict[str, Any]]) -> Sentences:
+        return Sentences(place, rows, self._texts, self.backbone.context, self.cache)
 
     @functools.cached_property
     def _texts(self) -> Texts:
@@ -429,7 +423,12 @@ class Translator:
 
         return self.engine or Engine(self.backbone, reveals_masks=self.mask_token)
 
-    def _predicted(self, inputs: Inputs) -> list[dict[int, float] | None]:
+    @property
+    def _runner(self) -> Runner:
+        """Without a store: every request is computed."""
+        return Runner(lambda: self._engine, self._engine.ledger)
+
+    def _predicted(self, sentences: Sentences) -> list[dict[int, float] | None]:
         """What the length head says of each prompt, None of one that does not fit into the context; nothing for a
         method that uses none."""
         if not declared(self.method, "uses_length_head"):
@@ -438,11 +437,11 @@ class Translator:
             raise InputError("length method", "needs a length head", "Give length_head=, of lengths.length_head.fit.")
         from entropy_valley.lengths.length_head import predictions
 
-        fitting = [place for place in range(len(inputs.prompts)) if inputs.fits(place, 1)]
-        prompts = [inputs.prompts[place] for place in fitting]
-        pairs = predictions(self.length_head, self._engine, prompts)
+        places = range(len(sentences.rows))
+        fitting = [place for place in places if sentences.fits(place, 1)]
+        pairs = predictions(self.length_head, self._engine, [sentences.prompts[place] for place in fitting])
         predicted = {fitting[index]: lengths for index, lengths in pairs}
-        return [predicted.get(place) for place in range(len(inputs.prompts))]
+        return [predicted.get(place) for place in places]
 
 
 def _length_method(

@@ -88,7 +88,8 @@ def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
             yield f"note: the adapter was trained with another prompt: {trained['prompt']!r}"
     yield f"prompt: {spec['prompt']!r}"
     yield f"order: {translator.denoising.label}, {spec['steps']} steps, schedule {spec['schedule']}"
-    yield from (f"approximate: {mode}" for mode in CachePolicy.of(spec).names)
+    if cache := CachePolicy.of(spec):
+        yield f"approximate: {cache.name}"
     for name, settings in chosen.methods.items():
         yield f"length: {name} {json.dumps(settings)}"
 
