@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, model_validator
+from pydantic import Field
 
 from entropy_valley import plugins
 from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
@@ -185,15 +185,11 @@ class Fitted(LengthMethod):
     uses_statistics: ClassVar[Sequence[str]] = ("line",)
     _statistics: LengthStatistics = LengthStatistics()
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _with_statistics(cls, settings: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """Takes the keyword argument ``statistics`` beside the settings."""
-        if not isinstance(settings, Mapping) or not isinstance(settings.get("statistics"), LengthStatistics | None):
-            return validate(settings)
-        method = validate({key: value for key, value in settings.items() if key != "statistics"})
-        method._statistics = settings.get("statistics") or LengthStatistics()
-        return method
+    def with_statistics(self, statistics: LengthStatistics) -> Self:
+        """The same method with what was measured."""
+        fitted = self.model_copy()
+        fitted._statistics = statistics
+        return fitted
 
     @property
     def statistics(self) -> LengthStatistics:
@@ -226,13 +222,12 @@ PARTS = ("sees_reference", "propose", "choose")  # what every method has
 def make_method(name: str, settings: JsonObject, statistics: LengthStatistics | None = None) -> LengthMethod:
     """A length method from its settings for one direction. If they have the key ``method``, it names the class.
 
-    ``statistics`` are passed on if the class uses them. Without them such a method can be made, but not used. Raises
-    InputError if the name is unknown or the class refuses the settings.
+    If the class uses ``statistics``, the method gets them. Without them it can be made, but not used. Raises InputError
+    if the name is unknown or the class refuses the settings.
     """
     keywords = {key: value for key, value in settings.items() if key != "method"}
-    if declared(find_method(name, settings), "uses_statistics"):
-        keywords["statistics"] = statistics
-    return plugins.make("length method", LENGTH_METHODS, settings.get("method", name), keywords, PARTS)
+    method = plugins.make("length method", LENGTH_METHODS, settings.get("method", name), keywords, PARTS)
+    return method.with_statistics(statistics) if statistics and declared(method, "uses_statistics") else method
 
 
 def find_method(name: str, settings: JsonObject) -> type:

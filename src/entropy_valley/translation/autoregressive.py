@@ -35,10 +35,11 @@ def translate(model: RunModel, sentences: Sentences, search: Search) -> list[dic
     keys = [files.digest([*stage, list(prompt), *own, limit]) for prompt, limit in pairs]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        from entropy_valley.translation.beam_search import BeamSearch, Task  # here: it imports torch
+        from entropy_valley.translation.beam_search import Task, beam_search  # here: it imports torch
 
-        beams = BeamSearch(model.backbone, search, model.ledger, model.execution.token_budget)
-        for index, hypothesis in beams.run([Task(*pairs[place]) for place in missing]):
+        tasks = [Task(*pairs[place]) for place in missing]
+        done = beam_search(model.backbone, search, tasks, model.ledger, model.execution.token_budget)
+        for index, hypothesis in done:
             yield missing[index], vars(hypothesis)
 
     rows = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,19 +32,6 @@ class ValleyCanvas(NamedTuple):
     row: int
     at: float
     length: int
-
-
-def around_reference(rows: Iterable[int], targets: Sequence[int], reach: int) -> list[ValleyCanvas]:
-    """Canvases of -reach … +reach slots beside the reference's tokens and its EOS; none that is too short to choose."""
-    places = (
-        ValleyCanvas(row, offset, targets[row] + 1 + offset) for row in rows for offset in range(-reach, reach + 1)
-    )
-    return [place for place in places if place.length >= SHORTEST]
-
-
-def on_grid(rows: Iterable[int], sources: Sequence[int], ratios: Sequence[float]) -> list[ValleyCanvas]:
-    """The candidate canvas of every ratio, as EV takes it."""
-    return [ValleyCanvas(row, ratio, candidate_length(ratio, sources[row])) for row in rows for ratio in ratios]
 
 
 def curve(places: Sequence[ValleyCanvas], entropies: Sequence[float]) -> list[dict[str, Any]]:
@@ -100,8 +87,22 @@ def write(params: JsonObject, execution: Execution, testsets: Sequence[str], out
 
 
 def read_valley(model: RunModel, sentences: Sentences, spec: JsonObject) -> JsonObject:
-    """The curves of a test set, see :func:`curve`, and the source tokens of each sentence."""
-    around, grid = valley_places(sentences, spec)
+    """The curves of a test set, see :func:`curve`, and the source tokens of each sentence.
+
+    One curve is of canvases with so many slots less or more than the reference's tokens and its EOS, none too short to
+    choose; the other of those that EV takes for the ratios of the grid. Both count their sentences, so what exceeds the
+    context is left out.
+    """
+    around, grid, sources, targets = [], [], sentences.tokens("source"), sentences.tokens("target")
+    for row in draw(sentences.rows, spec["sentences"], spec["seed"], spec.get("subset", "keyed_hash")):
+        for offset in range(-spec["offset"], spec["offset"] + 1):
+            length = targets[row] + 1 + offset
+            if length >= SHORTEST and sentences.fits(row, length):
+                around.append(ValleyCanvas(row, offset, length))
+        for ratio in spec["ratios"]:
+            length = candidate_length(ratio, sources[row])
+            if sentences.fits(row, length):
+                grid.append(ValleyCanvas(row, ratio, length))
     probes = [sentences.probe(place.row, place.length) for place in around + grid]
     entropies = list(map(mean_entropy, model.runner("probe").answers(probes)))
     names = [row["id"] for row in sentences.rows]
@@ -109,42 +110,32 @@ def read_valley(model: RunModel, sentences: Sentences, spec: JsonObject) -> Json
         "offsets": curve(around, entropies[: len(around)]),
         "offsets_complete": complete(around, entropies[: len(around)]),
         "ratios": curve(grid, entropies[len(around) :]),
-        "source_tokens": dict(zip(names, sentences.tokens("source"), strict=True)),
+        "source_tokens": dict(zip(names, sources, strict=True)),
         "signature": {**model.signature("all-mask"), "data_digest": sentences.data_digest},
     }
 
 
-def valley_places(sentences: Sentences, spec: JsonObject) -> tuple[list[ValleyCanvas], list[ValleyCanvas]]:
-    """Those around the reference's length, and those of the grid of ratios, as the spec says; each within the context,
-    for the curves count their sentences."""
-    rows = draw(sentences.rows, spec["sentences"], spec["seed"], spec.get("subset", "keyed_hash"))
-    around = around_reference(rows, sentences.tokens("target"), spec["offset"])
-    grid = on_grid(rows, sentences.tokens("source"), spec["ratios"])
-    around = [place for place in around if sentences.fits(place.row, place.length)]
-    return around, [place for place in grid if sentences.fits(place.row, place.length)]
-
-
 def read_sig(model: RunModel, sentences: Sentences, spec: JsonObject) -> list[dict[str, Any]]:
-    """``{id, concentration, mean_sig}`` of each sentence: of the SIG of its canvas at the reference's length, as Oracle
-    takes it; six decimals."""
+    """``{id, concentration, mean_sig}`` of each sentence: of the SIG (nats, six decimals) of the slots of its canvas at
+    the reference's length, as Oracle takes it.
+
+    It is of the kind that an order's ``sig`` names: one probe with a ``stepwise_kl``, or two, the second behind the
+    sentence's distractor.
+    """
+    runner, lengths = model.runner("sig"), [target + 1 for target in sentences.tokens("target")]
+    if spec["sig"] == "stepwise_kl":
+        probes = [sentences.probe(place, length, sentences.sourceless) for place, length in enumerate(lengths)]
+        sigs = [reading.sigs for reading in runner.answers(probes)]
+    else:
+        probes = [sentences.probe(place, length) for place, length in enumerate(lengths)]
+        probes += [sentences.probe(*pair) for pair in zip(sentences.distractors, lengths, strict=True)]
+        readings = runner.answers(probes)
+        sigs = list(map(gains, readings[: len(lengths)], readings[len(lengths) :]))
     rows = []
-    for row, sigs in zip(sentences.rows, slot_sigs(model, sentences, spec["sig"]), strict=True):
-        share, mean = gini(sigs), statistics.fmean(sigs)
+    for row, of_slots in zip(sentences.rows, sigs, strict=True):
+        share, mean = gini(of_slots), statistics.fmean(of_slots)
         rows.append({"id": row["id"], "concentration": round(share, 6), "mean_sig": round(mean, 6)})
     return rows
-
-
-def slot_sigs(model: RunModel, sentences: Sentences, sig: str) -> list[tuple[float, ...]]:
-    """The SIG of each slot (nats) of each sentence's canvas at the reference's length, of the kind that an order's
-    ``sig`` names: one probe with a ``stepwise_kl``, or two, the second behind the sentence's distractor."""
-    runner, lengths = model.runner("sig"), [target + 1 for target in sentences.tokens("target")]
-    if sig == "stepwise_kl":
-        probes = [sentences.probe(place, length, sentences.sourceless) for place, length in enumerate(lengths)]
-        return [reading.sigs for reading in runner.answers(probes)]
-    probes = [sentences.probe(place, length) for place, length in enumerate(lengths)]
-    probes += [sentences.probe(*pair) for pair in zip(sentences.distractors, lengths, strict=True)]
-    readings = runner.answers(probes)
-    return list(map(gains, readings[: len(lengths)], readings[len(lengths) :]))
 
 
 def gini(numbers: Sequence[float]) -> float:

@@ -12,11 +12,10 @@ import importlib.metadata
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
+from pydantic.dataclasses import dataclass
 
 from entropy_valley import files
 from entropy_valley.decoding.canvas import CachePolicy, Ledger
@@ -50,7 +49,7 @@ Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
 
 @dataclass(frozen=True)
 class Execution:
-    """Where a run's model is, and how a job runs it: what rules hand over beside the spec.
+    """Where a run's model is, and how a job runs it: what rules hand over beside the spec, their paths as texts.
 
     ``backbone`` and ``adapter`` are folders; without an adapter it is the bare backbone. ``corpus`` is the
     folder of the run's training pairs, which fits read. ``store`` keeps finished work for later jobs; None: nothing is
@@ -64,11 +63,6 @@ class Execution:
     device: str = "cpu"
     threads: int = 1
     token_budget: int | None = None
-
-    @classmethod
-    def of(cls, values: JsonObject, threads: int = 1) -> Self:
-        """From what a rule hands over, whose paths are texts and which may have more."""
-        return TypeAdapter(cls).validate_python({**values, "threads": threads})
 
     @property
     def pairs(self) -> tuple[Path, Path]:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import operator
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.decoding.canvas import CachePolicy, ProbeResult
+from entropy_valley.decoding.canvas import CachePolicy, Decoded, ProbeResult
 from entropy_valley.decoding.requests import Denoising
 from entropy_valley.decoding.runner import Runner, Work
 from entropy_valley.errors import InputError, SentenceError, brief
@@ -56,8 +55,7 @@ class Translation:
     variable-length decoder or a method with contenders changes. ``scores``: what the method compared, by slots.
     ``entropies``: the mean entropy (nats) of each all-mask canvas that was read, by slots; None for a single slot, as
     the mean leaves the last one out. ``readings``: their values slot by slot. ``logprob``: the mean log-probability of
-    its tokens as they were revealed. ``problem``: why there is no translation. ``probabilities``: of the lengths that
-    were compared, by a method that gives them, such as ``ev_fit``.
+    its tokens as they were revealed. ``problem``: why there is no translation.
     """
 
     text: str
@@ -67,26 +65,15 @@ class Translation:
     entropies: dict[int, float | None] = field(default_factory=dict)
     logprob: float | None = None
     problem: SentenceError | None = None
-    probabilities: dict[int, float] = field(default_factory=dict)
     readings: dict[int, ProbeResult] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        method: LengthMethod,
-        row: Row,
-        readings: Mapping[int, ProbeResult],
-        text: str,
-        length: int,
-        logprob: float | None = None,
-    ) -> Self:
-        """From the canvas row that a method has chosen, and its readings."""
+    def of(cls, row: Row, readings: dict[int, ProbeResult], text: str = "", decoded: Decoded | None = None) -> Self:
+        """From the canvas row that a method has chosen, and its readings; with its text, if it has been decoded."""
+        length, logprob = (len(decoded.tokens), decoded.logprob) if decoded else (row["length"], None)
         scores = dict(zip(row["candidates"], row["scores"], strict=False))
-        probabilities = {}
-        if declared(method, "gives_probabilities"):
-            probabilities = {slots: math.exp(-score) for slots, score in scores.items()}
         entropies = {slots: mean_entropy(one) if slots > 1 else None for slots, one in sorted(readings.items())}
-        return cls(text, length, scores, row["length"], entropies, logprob, None, probabilities, dict(readings))
+        return cls(text, length, scores, row["length"], entropies, logprob, readings=readings)
 
     @property
     def entropy(self) -> float | None:
@@ -302,16 +289,16 @@ class Translator:
     def entropies(self, sources: Iterable[str], names: Sequence[object] = ()) -> list[float | None]:
         """The :attr:`Translation.entropy` of each sentence, in their order; none is denoised. None for a sentence that
         is blank, does not fit into the context, or has a canvas of one slot. ``names`` are for errors."""
-        return [translation.entropy for translation in self._all(sources, None, True, "sources", names)]
+        return [translation.entropy for translation in self._all(sources, None, names=names)]
 
     def seconds(self, source: str) -> float:
         """About how many seconds this sentence takes by itself: its passes times one that is timed. 0.0 for one that
         :meth:`translate` cannot translate."""
-        (read,) = self._all([source], None, True, "sources", ())  # the first passes are slower: they are not timed
+        (read,) = self._all([source], None)  # the first passes are slower: they are not timed
         if not read.canvas:
             return 0.0
         began = time.perf_counter()
-        self._all([source], None, True, "sources", (), [read.canvas])
+        self._all([source], None, lengths=[read.canvas])
         steps = min(self.steps, read.canvas) - 1  # the first has been read
         return (len(read.readings) + steps) * (time.perf_counter() - began)
 
@@ -352,18 +339,13 @@ class Translator:
         # Methods learn from exact readings.
         return Pairs(dataclasses.replace(self._sentences(place, rows), cache=None), self._runner)
 
-    def has_unknown(self, source: str) -> bool:
-        """Whether the tokenizer reads a part of the source as its unknown token. One of bytes has no such token."""
-        unknown = getattr(self.prompt.tokenizer, "unk_token_id", None)
-        return unknown is not None and unknown in self.prompt.tokens(source)
-
     def _all(
         self,
         sources: Iterable[str],
         denoising: Denoising | None,
-        skip: bool,
-        place: str,
-        names: Sequence[object],
+        skip: bool = True,
+        place: str = "sources",
+        names: Sequence[object] = (),
         lengths: Iterable[int] | None = None,
         shows_progress: bool = False,
     ) -> list[Translation]:
@@ -403,11 +385,9 @@ class Translator:
         if row["length"] not in readings:
             (readings[row["length"]],) = yield [sentences.probe(place, row["length"])]
         if denoising is None:
-            return Translation.of(self.method, row, readings, "", row["length"])
-        decoded = yield from sentences.denoising(place, row, denoising, readings)
-        best = winner(decoded)
-        text = self._texts.text(best)
-        return Translation.of(self.method, row, readings, text, len(best.tokens), best.logprob)
+            return Translation.of(row, readings)
+        best = winner((yield from sentences.denoising(place, row, denoising, readings)))
+        return Translation.of(row, readings, self._texts.text(best), best)
 
     def _sentences(self, place: str, rows: Sequence[dict[str, Any]]) -> Sentences:
         return Sentences(place, rows, self._texts, self.backbone.context, self.cache)
@@ -530,6 +510,7 @@ class TypicalEntropy:
                 f"entropy {entropy:.3g}, but at most {self.highest:.3g} in {self.sentences} development sentences: it "
                 "may be unlike what the adapter was trained on"
             )
-        if translator.has_unknown(source):
+        unknown = getattr(translator.prompt.tokenizer, "unk_token_id", None)  # one of bytes has none
+        if unknown is not None and unknown in translator.prompt.tokens(source):
             hints.append("has characters that the tokenizer does not know")
         return hints

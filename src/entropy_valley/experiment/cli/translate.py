@@ -342,5 +342,4 @@ class _Output:
         _say(*(f"{self.place}:{number}: {name}: skipped: {what}" for what in problem.values()))
         row = {"line": number, "source": text, "method": name, "hypothesis": one.text, "canvas": one.canvas}
         row |= {"length": one.length, "candidates": sorted({*one.scores, *one.entropies}), "scores": one.scores}
-        row |= {"probabilities": one.probabilities} if one.probabilities else {}
         return row | {"entropies": one.entropies, "logprob": one.logprob, "hints": hints, **problem}
