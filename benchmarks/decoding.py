@@ -36,8 +36,7 @@ from workload import LENGTHS, SHAPES, Workload, flops, make
 
 from entropy_valley.decoding.canvas import CachePolicy, Canvas, Ledger
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.requests import Denoising
-from entropy_valley.decoding.runner import Runner
+from entropy_valley.decoding.requests import Denoising, Runner
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX

@@ -10,7 +10,7 @@ import pytest
 
 from entropy_valley import files, results
 from entropy_valley.decoding.canvas import Ledger
-from entropy_valley.decoding.runner import Runner
+from entropy_valley.decoding.requests import Runner
 from entropy_valley.model.families import find_family
 from entropy_valley.results import System
 from entropy_valley.store import Store

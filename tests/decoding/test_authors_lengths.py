@@ -14,8 +14,7 @@ from tiny_checkpoints import SOURCES
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.requests import Denoising, Probe
-from entropy_valley.decoding.runner import Runner
+from entropy_valley.decoding.requests import Denoising, Probe, Runner
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.sentences import Sentences, Texts

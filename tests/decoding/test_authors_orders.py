@@ -13,8 +13,7 @@ from bench import denoised, in_prompts
 
 from entropy_valley.decoding.canvas import Canvas, Ledger
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.requests import Denoising, VariableLength, make_denoiser
-from entropy_valley.decoding.runner import Memo, Runner
+from entropy_valley.decoding.requests import Denoising, Memo, Runner, VariableLength, make_denoiser
 from entropy_valley.errors import InputError
 from entropy_valley.store import Store
 from entropy_valley.translation.sentences import Texts

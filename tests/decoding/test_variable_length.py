@@ -13,8 +13,7 @@ from bench import in_prompts, without_store
 
 from entropy_valley.decoding.canvas import Canvas, ProbeResult
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.requests import Probe, VariableLength, make_denoiser
-from entropy_valley.decoding.runner import Runner
+from entropy_valley.decoding.requests import Probe, Runner, VariableLength, make_denoiser
 from entropy_valley.decoding.variable_length import Guess, Revealed
 from entropy_valley.lengths import Sentence, make_method
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from entropy_valley import files, plugins
 from entropy_valley.decoding.canvas import SHORTEST
-from entropy_valley.decoding.runner import Runner
+from entropy_valley.decoding.requests import Runner
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, make_method, statistics
 from entropy_valley.lengths.base import Example, Learning, declared, probing
@@ -32,7 +32,7 @@ from entropy_valley.translation.sentences import Sentences
 if TYPE_CHECKING:
     import torch
 
-    from entropy_valley.decoding.runner import Work
+    from entropy_valley.decoding.requests import Work
     from entropy_valley.lengths.length_head import LengthHead
 
 

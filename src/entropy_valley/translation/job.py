@@ -19,8 +19,7 @@ from pydantic.dataclasses import dataclass
 
 from entropy_valley import files
 from entropy_valley.decoding.canvas import CachePolicy, Ledger
-from entropy_valley.decoding.requests import reveals_masks
-from entropy_valley.decoding.runner import Memo, Runner
+from entropy_valley.decoding.requests import Memo, Runner, reveals_masks
 from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
 from entropy_valley.model.adapters import FACTS, adapter_digest, require_same

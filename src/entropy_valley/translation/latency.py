@@ -20,8 +20,7 @@ from entropy_valley import files
 from entropy_valley.data.sampling import draw
 from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.requests import Denoising
-from entropy_valley.decoding.runner import Runner
+from entropy_valley.decoding.requests import Denoising, Runner
 from entropy_valley.lengths.base import LengthMethod
 from entropy_valley.lengths.length_head import LengthHead, predictions
 from entropy_valley.machine import processor

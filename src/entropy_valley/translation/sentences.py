@@ -19,8 +19,7 @@ import numpy as np
 
 from entropy_valley import files
 from entropy_valley.decoding.canvas import NO_REUSE, SHORTEST, CachePolicy, Canvas, Decoded, Ids, ProbeResult, Reuse
-from entropy_valley.decoding.requests import Denoising, Draft, Finished, Probe, Request, gains
-from entropy_valley.decoding.runner import Work
+from entropy_valley.decoding.requests import Denoising, Draft, Finished, Probe, Request, Work, gains
 from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths.base import Choice, LengthMethod, Sentence, canvas_row, choosing, declared
 from entropy_valley.model.prompt import Prompt

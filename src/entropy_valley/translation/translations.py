@@ -16,8 +16,7 @@ from pathlib import Path
 
 from entropy_valley import files, results
 from entropy_valley.decoding.canvas import CachePolicy, Decoded
-from entropy_valley.decoding.requests import Denoising
-from entropy_valley.decoding.runner import Work
+from entropy_valley.decoding.requests import Denoising, Work
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import declared
 from entropy_valley.lengths.baselines import reassign

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley.decoding.canvas import CachePolicy, Decoded, ProbeResult
-from entropy_valley.decoding.requests import Denoising
-from entropy_valley.decoding.runner import Runner, Work
+from entropy_valley.decoding.requests import Denoising, Runner, Work
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, Sentence, find_method, make_method
 from entropy_valley.lengths.base import PARTS, declared
