@@ -13,6 +13,7 @@ attend to the keys and values that the prompt had in the last such pass.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import heapq
 import itertools
@@ -75,8 +76,8 @@ class Reuse:
     """Which passes compute the prompt of one canvas. With nothing set all of its own do, which is exact.
 
     With ``refresh`` each of its passes whose number (from 0) is a multiple of it; with ``beside`` one over an all-mask
-    canvas of that many slots behind the same prompt. ``is_source``: canvases ``beside`` this one may come when it is
-    done.
+    canvas of that many slots behind the same prompt, with 0 one over the prompt alone. ``is_source``: canvases
+    ``beside`` this one may come when it is done.
     """
 
     refresh: int | None = None
@@ -94,7 +95,7 @@ class Reuse:
         return self.refresh is not None and is_kept and step % self.refresh > 0
 
 
-NO_REUSE = Reuse()
+NO_REUSE, OF_PROMPT = Reuse(), Reuse(beside=0)
 
 KEY, NEVER, PART = "prompt_cache", "never", "prompt cache"  # PART: of a decoder's name in signatures
 
@@ -185,11 +186,9 @@ class Canvas:
         return sum(len(prompt) + self.length for prompt in self.prompts)
 
     @functools.cached_property
-    def sources(self) -> dict[bool, list[SharedSource]]:
-        """The sequences that compute the rows of its prompts; none if its own passes do. By whether all canvases behind
-        a prompt share its rows, because these see none of them."""
-        beside = [] if self.reuse.beside is None else [(prompt, self.reuse.beside) for prompt in self.prompts]
-        return {True: [(prompt, 0) for prompt in self.prompts], False: beside}
+    def sources(self) -> list[SharedSource]:
+        """The sequences that compute the rows of its prompts; none if its own passes do."""
+        return [] if self.reuse.beside is None else [(prompt, self.reuse.beside) for prompt in self.prompts]
 
 
 class FinishedText(NamedTuple):
@@ -217,8 +216,10 @@ class Queue:
 
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
-        self.sources.update(canvas.sources[self._shared])
-        slots = 0 if self._shared else canvas.length if canvas.reuse.beside is None else canvas.reuse.beside
+        if self._shared:  # exactly, whatever is asked for
+            canvas = dataclasses.replace(canvas, reuse=OF_PROMPT)
+        self.sources.update(canvas.sources)
+        slots = canvas.length if canvas.reuse.beside is None else canvas.reuse.beside
         # The prompt's tokens are in the key so that equal ones stand together; arrivals decide between equal canvases.
         new, prompt = not (canvas.start or canvas.tokens), canvas.prompts[0]
         heapq.heappush(self.heap, (new, -len(prompt) - slots, prompt, next(self._arrivals), name, canvas))
@@ -226,7 +227,7 @@ class Queue:
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""
         name, canvas = heapq.heappop(self.heap)[-2:]
-        self.sources.subtract(canvas.sources[self._shared])  # counts of 0 stay: nobody looks for their keys
+        self.sources.subtract(canvas.sources)  # counts of 0 stay: nobody looks for their keys
         return name, canvas
 
 

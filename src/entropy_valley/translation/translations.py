@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from entropy_valley import files, results
 from entropy_valley.decoding.canvas import CachePolicy, Decoded
-from entropy_valley.decoding.requests import Denoising, Work
+from entropy_valley.decoding.orders import needs_sourceless
+from entropy_valley.decoding.requests import DecodedVariableLength, Denoising, Work
 from entropy_valley.errors import InputError
 from entropy_valley.lengths.base import declared
 from entropy_valley.lengths.baselines import reassign
@@ -25,7 +26,6 @@ from entropy_valley.results import REMEDY, Record, System, differences, read_rec
 from entropy_valley.revisions import DECODING
 from entropy_valley.settings import JsonObject
 from entropy_valley.translation import autoregressive
-from entropy_valley.translation.costs import COUNTS, PromptCosts, sentence_costs
 from entropy_valley.translation.fits import Fits, predict
 from entropy_valley.translation.job import Execution, RunModel
 from entropy_valley.translation.sentences import Row, Sentences, contenders, winner
@@ -254,24 +254,21 @@ def row(
     decoded: Mapping[int, Decoded],
     denoising: Denoising,
 ) -> Row:
-    """``{id, hypothesis, length, tokens, logprob, …, canvas}`` with the counts of :func:`sentence_costs`.
+    """``{id, hypothesis, length, tokens, logprob, …, canvas}`` with the counts of :func:`costs`.
 
     ``tokens`` are the ids before the first EOS or end of a turn; ``logprob`` is the mean over those before the EOS.
     Of several contenders all are ``decoded``, and the :func:`winner` is the row's; the counts are of all of them. Where
     a variable-length decoder changes the canvas, ``length`` is the final one.
     """
-    best, prompt, other = winner(decoded), sentences.prompts[place], sentences.sourceless
-    if denoising.looks_at_distractor:
-        other = sentences.prompts[sentences.distractors[place]]
-    tokens, once = model.texts.tokens(best), model.attention == PREFIX
-    prompts = PromptCosts(len(prompt), len(other), model.shifted, once, sentences.cache)
+    best = winner(decoded)
+    tokens = sentences.texts.tokens(best)
     return {
         "id": sentences.rows[place]["id"],
-        "hypothesis": model.prompt.text(tokens),
+        "hypothesis": sentences.texts.prompt.text(tokens),
         "length": len(best.tokens),
         "tokens": tokens,
         "logprob": best.logprob,
-        **sentence_costs(canvas, prompts, decoded, denoising),
+        **costs(model, sentences, place, canvas, decoded, denoising),
         "canvas": canvas,
     }
 
@@ -303,3 +300,92 @@ def signature(model: RunModel, denoising: Denoising) -> JsonObject:
     cache = CachePolicy.of(model.spec)
     cached = [cache.name] if cache else []
     return model.signature(f"engine r{DECODING}", denoising.label, *steps, model.precision, *schedule, *cached)
+
+
+# --- What a translation costs, as the paper counts it, and as the engine runs it for the sentence by itself.
+
+COUNTS = ("calls", "slots", "passes", "run_tokens", "head_rows")
+
+
+def costs(
+    model: RunModel,
+    sentences: Sentences,
+    place: int,
+    canvas: Row,
+    decoded: Mapping[int, Decoded],
+    denoising: Denoising,
+) -> dict[str, int]:
+    """The counts of a canvas row and all that is decoded for it, by the number of masks at the start.
+
+    ``calls`` and ``slots`` are the method's as the paper counts them: probes and T steps, each step over all slots, and
+    again over those of the source-free pass where the order looks at it; two passes for a SIG against a distractor. A
+    variable-length decoder has the passes that it took, each over the slots of its own canvas. ``passes``,
+    ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps, the probe
+    reused, nothing once all before the EOS is settled, and of the prompt what the passes compute. A source-free pass is
+    a pass, and so is a distractor's. A finished text that is scored takes a pass more, and so does a length head.
+    """
+    calls, slots, cache = canvas["calls"], canvas["slots"], sentences.cache
+    apart = canvas.get("apart", 0 if slots else calls)  # a length head's pass has no slots
+    # Of the method: calls and slots. Of the engine: passes over the prompt, and over the ``other`` one, each with how
+    # many of these are ``cached``; slots and rows of the LM head in all of them; passes that stand ``apart`` and
+    # compute their prompt.
+    total = Counter(calls=calls, slots=slots, passes=calls - apart, apart=apart, run_slots=slots, head_rows=slots)
+    total["cached"] = canvas.get("cached", 0)
+    for length, result in decoded.items():
+        # Lengths may have been compared without a probe: a canvas row then has no slots.
+        probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
+        if isinstance(result, DecodedVariableLength):
+            decoder, passes = denoising.variable_length, result.passes
+            reused = int(probed and not cache and decoder is not None and decoder.starts_masked)
+            total.update(calls=passes, slots=result.slots, passes=passes - reused)
+            total.update(run_slots=result.slots - reused * length, head_rows=result.rows - reused * length)
+        else:
+            total.update(_fixed_length(length, result, denoising, probed, cache))
+        if canvas.get("rescoring") and len(decoded) > 1:
+            size = len(result.tokens)
+            total.update(calls=1, slots=size, run_slots=size, head_rows=size, apart=1)
+    prompt, other = sentences.prompts[place], sentences.sourceless
+    if denoising.looks_at_distractor:
+        other = sentences.prompts[sentences.distractors[place]]
+    rows = total["apart"] * len(prompt)
+    for tokens, passes, cached in (
+        (prompt, total["passes"], total["cached"]),
+        (other, total["other"], total["other_cached"]),
+    ):
+        if model.attention == PREFIX:  # the first pass over a prompt computes it for all
+            cached = max(0, passes - 1)
+        # Every pass computes the row that slot 0 of a shifted family is read from.
+        rows += passes * len(tokens) - cached * (len(tokens) - int(model.shifted))
+    return {
+        "calls": total["calls"],
+        "slots": total["slots"],
+        "passes": total["passes"] + total["other"] + total["apart"],
+        "run_tokens": rows + total["run_slots"],
+        "head_rows": total["head_rows"],
+    }
+
+
+def _fixed_length(
+    length: int, decoded: Decoded, denoising: Denoising, probed: bool, cache: CachePolicy | None
+) -> dict[str, int]:
+    """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that
+    the order looks at; the source-free passes of the steps that look at more are run. With a prompt cache all are
+    run, and only some compute the prompt. A SIG against a distractor is of exact readings: there that behind the
+    source takes a pass of its own too."""
+    passes = decoded.passes
+    masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
+    compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
+    reused, distractor = int(probed and not compared[0] and not cache), int(denoising.looks_at_distractor)
+    exact = distractor if denoising.reuse(length, cache).refresh else 0
+    others, looking = sum(compared) + distractor, [step for step, looks in enumerate(compared) if looks]
+    own = passes - reused + exact
+    return {
+        "calls": denoising.calls,
+        "slots": denoising.calls * length,
+        "passes": own,
+        "cached": cache.saved(range(passes)) if cache else 0,
+        "other": others,
+        "other_cached": cache.saved(looking) if cache else 0,
+        "run_slots": (own + others) * length,
+        "head_rows": sum(masked) + sum(itertools.compress(masked, compared)) + (exact + distractor - reused) * length,
+    }
