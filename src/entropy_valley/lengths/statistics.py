@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import PLACE, Prompt
 from entropy_valley.settings import JsonObject
@@ -27,8 +29,6 @@ def length_ratios(pairs: Iterable[Mapping[str, str]], tokenizer: Any) -> dict[st
 
 def moments(ratios: Sequence[float]) -> dict[str, float]:
     """Median, mean and number of ratios, and their :data:`PERCENTILES`: ``p10`` and so on."""
-    import numpy as np  # here: every start of Snakemake imports the length methods
-
     if not ratios:
         raise InputError("length ratios", "no training pair has a source", "Give a corpus of sentence pairs.")
     ratio = {"median": statistics.median(ratios), "mean": math.fsum(ratios) / len(ratios), "pairs": len(ratios)}
@@ -132,8 +132,7 @@ def confidence_bias(points: Iterable[tuple[int, float]]) -> JsonObject:
 
 
 def _fit(means: Sequence[tuple[int, float, int]]) -> list[float]:
-    import numpy as np
-    from scipy.optimize import curve_fit
+    from scipy.optimize import curve_fit  # here: every start of Snakemake imports the length methods
 
     def curve(length: Any, a: float, b: float, c: float, d: float, e: float) -> Any:
         return a * np.exp(-b * length) + c * np.exp(-d * length) + e

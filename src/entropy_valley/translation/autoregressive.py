@@ -21,13 +21,14 @@ def search_of(spec: JsonObject) -> Search:
     return Search(**{name: spec[name] for name in Search.model_fields})
 
 
-def translate(model: RunModel, sentences: Sentences, search: Search) -> list[dict[str, Any]]:
+def translate(model: RunModel, sentences: Sentences) -> list[dict[str, Any]]:
     """Hypothesis rows ``{id, hypothesis, length, tokens, logprob, calls}``.
 
     ``tokens`` are the ids before the EOS and ``length`` counts the EOS too: where both agree, the search ended
     without one. ``logprob`` is the mean over these ``length`` tokens (nats, four decimals). ``calls`` are the decoder
     passes that they took, one each. Raises InputError, before any pass, for a prompt that fills the context.
     """
+    search = search_of(model.spec)
     limits = [min(search.max_new_tokens, sentences.room(place)) for place in range(len(sentences.rows))]
     stage = ["beam", GENERATION, model.digest, f"{model.numerics}|{LIBRARY}"]  # no engine's modes
     own = [search.beams, search.length_penalty, *([] if search.early_stopping else ["heuristic"])]
@@ -57,8 +58,9 @@ def summary(rows: Sequence[JsonObject]) -> dict[str, float]:
     return {"sentences": len(rows), "unfinished": unfinished, "calls": sum(row["calls"] for row in rows)}
 
 
-def signature(model: RunModel, search: Search) -> JsonObject:
+def signature(model: RunModel) -> JsonObject:
     """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
+    search = search_of(model.spec)
     return model.signature(
         LIBRARY,
         f"beam{search.beams}",

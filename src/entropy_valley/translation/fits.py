@@ -116,11 +116,15 @@ def length_head(model: RunModel, training: Sentences, dev: Path, spec: JsonObjec
     key = files.digest([*stage, *digests, spec["training"], spec["seed"], *limit])
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        from entropy_valley.lengths.length_head import fit, report
+        import torch
+
+        from entropy_valley.lengths.length_head import fit, mean_states, report
 
         fitting = both.at(kept)
+        means = mean_states(model.engine, fitting.prompts)
+        by_place = dict(progress(means, len(kept), "prompts", "pair"))
+        states, cut = torch.stack([by_place[place] for place in range(len(kept))]), sum(n < len(train) for n in kept)
         lengths = [target + 1 for target in fitting.tokens("target")]
-        states, cut = _states(model, fitting), sum(place < len(train) for place in kept)
         head = fit(states[:cut], lengths[:cut], seed=spec["seed"], **settings)
         info = {
             "train": report(head, states[:cut], lengths[:cut]),
@@ -130,21 +134,6 @@ def length_head(model: RunModel, training: Sentences, dev: Path, spec: JsonObjec
 
     (value,) = model.recall("trained length head", [key], compute)
     return base64.b64decode(value["weights"]), value["info"]
-
-
-def _states(job: RunModel, sentences: Sentences) -> torch.Tensor:
-    """The mean state of each sentence's prompt, (sentences, width) in float32 on the model's device."""
-    import torch
-
-    from entropy_valley.lengths.length_head import mean_states
-
-    engine, prompts, model = job.engine, sentences.prompts, job.backbone.model
-    states = torch.empty(len(prompts), model.config.hidden_size, device=model.device)
-    with progress(total=len(prompts), description="prompts", unit="pair") as bar:
-        for place, state in mean_states(engine, prompts):
-            states[place] = state
-            bar.update()
-    return states
 
 
 def predict(model: RunModel, sentences: Sentences, weights: bytes) -> list[dict[int, float]]:

@@ -179,7 +179,7 @@ class Sentences:
         if steps:
             return row, {}
         if self.cache and (cached := self.cache.saved(range(len(probed)))):
-            row["cached"] = cached
+            row = {**row, "cached": cached}
         return row, readings
 
     def denoising(self, place: int, row: Row, denoising: Denoising, readings: Mapping[int, ProbeResult]) -> Work:

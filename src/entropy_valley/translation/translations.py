@@ -91,8 +91,7 @@ class Translations:
     ) -> None:
         self.spec, self._shard, self._shards = params, shard, shards
         self.cells = [System(*cell) for cell in params["cells"]]
-        self.base = {key: value for key, value in params.items() if key not in OF_SET}
-        self.model = RunModel(self.base, execution)
+        self.model = RunModel({key: value for key, value in params.items() if key not in OF_SET}, execution)
         self.tests = {Path(path).stem: self.model.sentences(path) for path in testsets}
         self.fits = Fits()
         self._canvases: dict[Choice, dict[int, Row]] = {}  # by the sentence's place
@@ -141,8 +140,7 @@ class Translations:
             signed = signature(self.model, denoising)
             totals = summary(rows, sentences.tokens("target"), denoising)
         else:
-            search = autoregressive.search_of(self.base)
-            signed, totals = autoregressive.signature(self.model, search), autoregressive.summary(rows)
+            signed, totals = autoregressive.signature(self.model), autoregressive.summary(rows)
         return {**cell._asdict(), "signature": {**signed, "data_digest": sentences.data_digest}, **totals}
 
     # Canvases.
@@ -222,7 +220,7 @@ class Translations:
 
     def _denoising_of(self, cell: System) -> Denoising:
         order = self.spec["orders"][cell.order]
-        return Denoising.of({**self.base, "schedule": self.spec["schedule"], **order, "steps": cell.steps})
+        return Denoising.of({**self.model.spec, "schedule": self.spec["schedule"], **order, "steps": cell.steps})
 
     def _run(self, stream: Mapping[System, Denoising]) -> None:
         """Decode the canvases of some cells, whose reveal order is the same, and make their rows."""
@@ -242,7 +240,9 @@ class Translations:
         for cell in self.cells:
             sentences = self.tests[cell.testset]
             places = self._places(sentences)
-            hypotheses = autoregressive.translate(self.model, sentences.at(places), autoregressive.search_of(self.base))
+            hypotheses = autoregressive.translate(
+                self.model, sentences.at(places), autoregressive.search_of(self.model.spec)
+            )
             self._rows[cell] = dict(zip(places, hypotheses, strict=True))
 
 
