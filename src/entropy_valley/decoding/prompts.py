@@ -203,9 +203,8 @@ class PassBudget:
     def add(self, canvas: Canvas, step: int = 0, name: Any = None) -> None:
         """Count a canvas in: its ``step``-th pass."""
         self.rows, self.kept = self.after(canvas, step, name)
-        sources = canvas.sources
-        self._kept.update(sources)
-        if not (step or sources or canvas.tokens or canvas.reuse.refresh):
+        self._kept.update(canvas.sources)
+        if not (step or canvas.sources or canvas.tokens or canvas.reuse.refresh):
             self._whole.add((tuple(canvas.prompt), canvas.length))
 
     def after(self, canvas: Canvas, step: int = 0, name: Any = None) -> tuple[int, int]:
@@ -213,11 +212,14 @@ class PassBudget:
         rows, kept, sources = self.rows, self.kept, canvas.sources
         for prompt in canvas.prompts:
             rows += len(prompt) + canvas.length
-            is_kept = canvas.reuse.refresh is not None and own(name, prompt) in self._prompts.cached
-            if sources or canvas.reuse.attends(step, is_kept):
+            if sources:
                 rows -= self._prompts.rows(prompt)
-            elif canvas.reuse.refresh and not is_kept:
-                kept += self._prompts.rows(prompt)
+            elif canvas.reuse.refresh:
+                is_kept = own(name, prompt) in self._prompts.cached
+                if canvas.reuse.attends(step, is_kept):
+                    rows -= self._prompts.rows(prompt)
+                elif not is_kept:
+                    kept += self._prompts.rows(prompt)
         for source in set(sources) - self._kept:
             prompt, slots = source
             rows += 0 if source in self._whole else len(prompt) + slots

@@ -379,7 +379,6 @@ class Translator:
     ) -> Work:
         """Choose a canvas unless its slots are given, read it where the method has not, and denoise it from this
         reading."""
-        sentences.room(place)  # raises where there is none
         row, readings = yield from sentences.choosing(self.method, place, sentence, slots)
         if row["length"] not in readings:
             (readings[row["length"]],) = yield [sentences.probe(place, row["length"])]
