@@ -166,7 +166,7 @@ class Batch:
 
     def step(
         self, seen: Pass, order: Any, eos_id: int, ahead: Lookahead | None = None
-    ) -> tuple[Self, list[tuple[Any, ProbeResult | Decoded]], dict[str, int]]:
+    ) -> tuple[Batch, list[tuple[Any, ProbeResult | Decoded]], dict[str, int]]:
         """One step of each canvas after a pass: the order scores the masked slots, and the lowest take their most
         probable tokens. Then those that go on; the results of those that leave, because they were only to be read or
         their text is settled; and what a ledger counts of the states that were guessed ``ahead``.
@@ -192,7 +192,9 @@ class Batch:
             tokens, _, logprobs, *_ = (column[rows] for column in columns)
             self.guess[places], self.score[places] = tokens, ranks
             self._reveal(places, ranks, tokens, logprobs)
-        batch, results, counts = self, [], {}
+        batch: Batch = self
+        results: list[tuple[Any, ProbeResult | Decoded]] = []
+        counts: dict[str, int] = {}
         if not denoised.all():
             read, batch = self.split((~denoised).tolist())
             results += read._readings([column[~rows].tolist() for column in columns])

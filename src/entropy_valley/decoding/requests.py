@@ -110,20 +110,19 @@ class Draft:
         return ["draft", list(self.prompt), self.length, self.steps]
 
     def canvases(self, backbone: Backbone, stored: Stored) -> Canvases:
-        mask, hidden = backbone.mask_id, list(range(self.length))
+        mask = backbone.mask_id
         tokens, seen = [mask] * self.length, [(mask, 0.0, 0.0, 0.0)] * self.length
-        reading, counts = stored(Probe(self.prompt, self.length)), floors(self.length, self.steps + 1)
-        for step in range(self.steps + 1):
+        reading = stored(Probe(self.prompt, self.length))
+        for count in [*floors(self.length, self.steps + 1)[: self.steps], 0]:
+            hidden = [slot for slot, token in enumerate(tokens) if token == mask]
             if reading is None:
-                revealed = len(hidden) < self.length
-                reading = yield Canvas(self.prompt, self.length, tokens=list(tokens) if revealed else None)
+                revealed = list(tokens) if len(hidden) < self.length else None
+                reading = yield Canvas(self.prompt, self.length, tokens=revealed)
             columns = (getattr(reading, name) for name in VALUES)
             for slot, values in zip(hidden, zip(*columns, strict=True), strict=True):
                 seen[slot] = values
-            count = counts[step] if step < self.steps else 0
             for slot in sorted(hidden, key=lambda slot: (seen[slot][1], slot))[:count]:
                 tokens[slot] = seen[slot][0]
-            hidden = [slot for slot in hidden if tokens[slot] == mask]
             reading = None if count else reading  # nothing revealed: the next pass would read the same
         return ProbeResult(*zip(*seen, strict=True))
 

@@ -45,8 +45,8 @@ def curve(places: Sequence[ValleyCanvas], entropies: Sequence[float]) -> list[di
         lengths, values = zip(*groups[at], strict=True)
         count = len(values)
         error = statistics.stdev(values) / math.sqrt(count) if count > 1 else None
-        points.append({"at": at, "mean": math.fsum(values) / count, "standard_error": error})
-        points[-1] |= {"mean_length": sum(lengths) / count, "sentences": count}
+        mean, length = math.fsum(values) / count, sum(lengths) / count
+        points.append({"at": at, "mean": mean, "standard_error": error, "mean_length": length, "sentences": count})
     return points
 
 
