@@ -75,10 +75,3 @@ class TestJobs:
         assert beside == f"{merged}|adapter unmerged" and "unmerged" not in merged
         assert len(more) == 2 * len(ledgers)
         assert [entry["computed"] for entry in more] == 2 * [entry["computed"] for entry in ledgers]
-
-    def test_a_bare_backbone_has_nothing_to_merge(self, tmp_path, checkpoints, testset, no_model):
-        bench = Bench(tmp_path, checkpoints, testset)
-        first, _ = bench.decode("ratio")
-        no_model()
-        bench.spec["merge_adapter"] = False
-        assert bench.decode("ratio")[0] == first

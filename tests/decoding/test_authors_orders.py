@@ -112,17 +112,6 @@ def liable(llada):
     return dataclasses.replace(llada, model=model)
 
 
-def test_distractors_are_read_once_for_all_orders_and_come_from_the_store(llada, tmp_path):
-    inputs, memo = made(llada), Memo(Store(tmp_path), "checkpoint", "numerics")
-    counts = []
-    for order in [*ORDERS[1:], ORDERS[1]]:
-        ledger = Ledger()
-        decoded(llada, inputs, order, 8, 4, memo=memo, ledger=ledger)
-        counts.append(ledger["computed"])
-    # A reading (a distractor's is another sentence's) and a decode of each; then decodes alone.
-    assert counts == [10, *[5] * 4, 0]
-
-
 def test_where_the_order_knows_t_it_is_part_of_the_name_in_the_store(llada, tmp_path):
     inputs, memo = made(llada), Memo(Store(tmp_path), "checkpoint", "numerics")
     for order, expected in ((ORDERS[1], [10, 0]), (ORDERS[3], [5, 5])):

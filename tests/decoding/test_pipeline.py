@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from dataclasses import replace
 
@@ -120,21 +119,6 @@ def asked(work):
             answers = [reading(one.length) if isinstance(one, (Probe, Draft)) else None for one in requests[-1]]
     except StopIteration as done:
         return requests, done.value
-
-
-def test_a_canvas_knows_no_reading_and_no_more_of_the_key_than_it_has_passes():
-    row, readings = {"length": 5, "candidates": [5], "scores": [1.0]}, {5: reading(5)}
-    refreshes = {}
-    for refresh in (None, 2, 5, 6, sys.maxsize):
-        (((request,),), _) = asked(pipeline(refresh).denoising(0, row, EIGHT, readings))
-        refreshes[refresh] = request.canvas.reuse.refresh
-        assert (request.canvas.start is None) == bool(refresh)
-    assert refreshes == {None: None, 2: 2, 5: 5, 6: 5, sys.maxsize: 5}
-    (((request,),), _) = asked(pipeline(2).denoising(0, {**row, "length": 1}, EIGHT, {}))
-    assert request.canvas.reuse.refresh is None  # its one pass is exact
-    filling = dataclasses.replace(Denoising.named("med", 1, "llada"), mask_token=True)
-    (((request,),), _) = asked(pipeline(4).denoising(0, row, filling, {}))
-    assert request.canvas.reuse.refresh == 2  # a mask may be left for a second one
 
 
 def test_a_sig_is_of_exact_readings():

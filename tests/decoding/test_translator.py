@@ -9,7 +9,6 @@ from unittest import mock
 
 import numpy
 import pytest
-import reference_authors
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
@@ -20,7 +19,6 @@ from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.translation.sentences import distractors
 from entropy_valley.translation.translator import SENTENCES, Translation, Translator, TypicalEntropy
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
@@ -145,16 +143,6 @@ def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
         dataclasses.replace(translator, method=make_method("oracle", {}))
     assert "method=EntropyValley(" in repr(translator) and "Linear" not in repr(translator)
     assert "<" not in repr(translator)  # as of objects whose class has no repr
-
-
-def test_another_order_with_its_settings_and_schedule(llada):
-    """Its SIG is against the distractors that the other sources give."""
-    prompt, method = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ev", {"ratios": RATIOS})
-    translator = Translator(llada, prompt, method, "hybrid", 4, "floors", order_settings={"p": 0.5})
-    others = [prompt.encode(SOURCES[place]) for place in distractors(SOURCES)]
-    for source, distractor, one in zip(SOURCES, others, translator.translate(SOURCES), strict=True):
-        _, text = reference_authors.decode(llada, prompt.encode(source), one.length, 4, "hybrid", distractor, 0.5)
-        assert one.text == prompt.text(text)
 
 
 def mean_entropy(backbone, prompt, length):
