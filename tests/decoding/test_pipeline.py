@@ -98,7 +98,7 @@ def mean_entropy(backbone, prompt, length, beside=None):
 
 KEY = Memo(None, "", "").key
 PROMPT = [5, 9, 12, 7]
-EIGHT, SIG = Denoising.named("med", 8, "llada"), Denoising.named("sig_first", 8, "llada")
+SIG = Denoising.named("sig_first", 8, "llada")
 
 
 def pipeline(refresh):

@@ -88,7 +88,7 @@ class LengthMethod(Section):
     earlier probes. ``probes`` maps each probed length to the reading of its all-mask canvas.
 
     A class without this base works too. It has ``sees_reference``, ``propose`` and ``choose``, and takes its settings
-    as keyword arguments. It may declare the other attributes, and ``learn``.
+    as keyword arguments. It may declare the other attributes, and have ``learn`` and ``with_statistics``.
     """
 
     sees_reference: ClassVar[bool] = False  # each sentence has the length of its reference
