@@ -240,9 +240,7 @@ class Translations:
         for cell in self.cells:
             sentences = self.tests[cell.testset]
             places = self._places(sentences)
-            hypotheses = autoregressive.translate(
-                self.model, sentences.at(places), autoregressive.search_of(self.model.spec)
-            )
+            hypotheses = autoregressive.translate(self.model, sentences.at(places))
             self._rows[cell] = dict(zip(places, hypotheses, strict=True))
 
 
@@ -325,11 +323,13 @@ def costs(
     a pass, and so is a distractor's. A finished text that is scored takes a pass more, and so does a length head.
     """
     calls, slots, cache = canvas["calls"], canvas["slots"], sentences.cache
-    apart = canvas.get("apart", 0 if slots else calls)  # a length head's pass has no slots
+    apart: int = canvas.get("apart", 0 if slots else calls)  # a length head's pass has no slots
     # Of the method: calls and slots. Of the engine: passes over the prompt, and over the ``other`` one, each with how
     # many of these are ``cached``; slots and rows of the LM head in all of them; passes that stand ``apart`` and
     # compute their prompt.
-    total = Counter(calls=calls, slots=slots, passes=calls - apart, apart=apart, run_slots=slots, head_rows=slots)
+    total: Counter[str] = Counter(
+        calls=calls, slots=slots, passes=calls - apart, apart=apart, run_slots=slots, head_rows=slots
+    )
     total["cached"] = canvas.get("cached", 0)
     for length, result in decoded.items():
         # Lengths may have been compared without a probe: a canvas row then has no slots.
