@@ -123,6 +123,7 @@ class Sentences:
     def check(self, place: int, slots: int) -> None:
         """Raise SentenceError if a canvas of so many slots behind the prompt at ``place`` exceeds the context."""
         if not self.fits(place, slots):
+            self.room(place)  # of a prompt that is too long by itself
             prompt = len(self.prompts[place])
             raise SentenceError(
                 self.file,

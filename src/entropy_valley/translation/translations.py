@@ -13,6 +13,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from entropy_valley import files, results
 from entropy_valley.decoding.canvas import CachePolicy, Decoded
@@ -309,7 +310,7 @@ def costs(
     model: RunModel,
     sentences: Sentences,
     place: int,
-    canvas: Row,
+    canvas: Mapping[str, Any],
     decoded: Mapping[int, Decoded],
     denoising: Denoising,
 ) -> dict[str, int]:
@@ -323,7 +324,7 @@ def costs(
     a pass, and so is a distractor's. A finished text that is scored takes a pass more, and so does a length head.
     """
     calls, slots, cache = canvas["calls"], canvas["slots"], sentences.cache
-    apart: int = canvas.get("apart", 0 if slots else calls)  # a length head's pass has no slots
+    apart = canvas.get("apart", 0 if slots else calls)  # a length head's pass has no slots
     # Of the method: calls and slots. Of the engine: passes over the prompt, and over the ``other`` one, each with how
     # many of these are ``cached``; slots and rows of the LM head in all of them; passes that stand ``apart`` and
     # compute their prompt.
