@@ -175,11 +175,6 @@ class Canvas:
         """Its prompt, and that without the source, if it has one."""
         return [tuple(prompt) for prompt in (self.prompt, self.sourceless) if prompt is not None]
 
-    @property
-    def size(self) -> int:
-        """Tokens of prompt and canvas."""
-        return len(self.prompt) + self.length
-
     @functools.cached_property
     def cost(self) -> int:
         """The most tokens that one pass over it takes."""

@@ -18,17 +18,16 @@ PERCENTILES = (10, 30, 50, 70, 90)  # five ratios for the grid of EV: the ends, 
 
 
 def length_ratios(pairs: Iterable[Mapping[str, str]], tokenizer: Any) -> dict[str, float]:
-    """The :func:`moments` of |y|/|x| over pairs ``{source, target}``, in tokens without special ones.
+    """Median, mean and number of the ratios |y|/|x| of pairs ``{source, target}``, in tokens without special ones, and
+    their :data:`PERCENTILES`: ``p10`` and so on.
 
     Raises InputError where no source has a token.
     """
-    tokens = Prompt(PLACE, tokenizer).tokens
-    counts = ((len(tokens(pair["source"])), len(tokens(pair["target"]))) for pair in pairs)
-    return moments([target / source for source, target in counts if source])
-
-
-def moments(ratios: Sequence[float]) -> dict[str, float]:
-    """Median, mean and number of ratios, and their :data:`PERCENTILES`: ``p10`` and so on."""
+    tokens, ratios = Prompt(PLACE, tokenizer).tokens, []
+    for pair in pairs:
+        source, target = len(tokens(pair["source"])), len(tokens(pair["target"]))
+        if source:
+            ratios.append(target / source)
     if not ratios:
         raise InputError("length ratios", "no training pair has a source", "Give a corpus of sentence pairs.")
     ratio = {"median": statistics.median(ratios), "mean": math.fsum(ratios) / len(ratios), "pairs": len(ratios)}

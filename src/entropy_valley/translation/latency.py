@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import statistics
 import sys
 import time
@@ -64,9 +65,10 @@ def measure(
     places = range(len(sentences.rows))
     device, size = model.backbone.device.type, model.spec.get("batch") or len(places)
     groups = [places[start : start + size] for start in range(0, len(places), size)]
+    timed = functools.partial(timing, model, sentences, method, denoising, head)
     return {
-        "single": timing(model, sentences, method, denoising, [[place] for place in places], head),
-        "batched": timing(model, sentences, method, denoising, groups, head),
+        "single": timed([[place] for place in places]),
+        "batched": timed(groups),
         "sentences": len(places),
         "batch": size,
         "device": torch.cuda.get_device_name() if device == "cuda" else processor()[0],
@@ -83,8 +85,8 @@ def timing(
     sentences: Sentences,
     method: LengthMethod,
     denoising: Denoising,
-    groups: Sequence[Sequence[int]],
     head: LengthHead | None,
+    groups: Sequence[Sequence[int]],
 ) -> JsonObject:
     """Seconds a sentence: the median over the repeats, and each; a round before them warms up.
 

@@ -17,17 +17,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import torch
+
 from entropy_valley.decoding.canvas import CachePolicy, Decoded, ProbeResult
+from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.requests import Denoising, Runner, Work
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, Sentence, find_method, make_method
 from entropy_valley.lengths.base import PARTS, declared
 from entropy_valley.lengths.ev import mean_entropy
+from entropy_valley.lengths.length_head import LengthHead, predictions
 from entropy_valley.lengths.settings import LengthStatisticsSection
 from entropy_valley.lengths.statistics import LengthStatistics
-from entropy_valley.model import adapters
+from entropy_valley.model import adapters, load
 from entropy_valley.model.families import STOCK, find_family
+from entropy_valley.model.load import Backbone
 from entropy_valley.model.prompt import Prompt, attention_of
+from entropy_valley.model.wrapped import Wrapped
 from entropy_valley.plugins import GUIDE
 from entropy_valley.progress import progress
 from entropy_valley.settings import JsonObject, check_template
@@ -36,12 +42,7 @@ from entropy_valley.translation.fits import Pairs
 from entropy_valley.translation.sentences import Row, Sentences, Texts, winner
 
 if TYPE_CHECKING:
-    import torch
     from matplotlib.axes import Axes
-
-    from entropy_valley.decoding.engine import Engine
-    from entropy_valley.lengths.length_head import LengthHead
-    from entropy_valley.model.load import Backbone
 
 SENTENCES = 99  # then one sentence in a hundred of the same kind is above all of them by chance
 
@@ -177,16 +178,14 @@ class Translator:
         Raises InputError for what is needed and neither given nor known, and as
         :func:`~entropy_valley.model.load.load_backbone` does.
         """
-        from entropy_valley.model.load import find_adapter, find_checkpoint, load_backbone, require_device, torch_dtype
-
         if prompt is not None:
             check_template(prompt)
         unloaded = cls(None, None, _length_method(method, ratios), **more)  # type: ignore[arg-type]  # until the end
         unloaded.denoising  # noqa: B018 - raises for a wrong order or steps, before anything is loaded
         device, dtype = str(device), str(dtype).removeprefix("torch.")
-        require_device(device)
-        torch_dtype(dtype)
-        folder = None if adapter is None else find_adapter(adapter)  # before the larger download
+        load.require_device(device)
+        load.torch_dtype(dtype)
+        folder = None if adapter is None else load.find_adapter(adapter)  # before the larger download
         trained: dict[str, Any] = {}
         if folder:
             trained = adapters.read_facts(folder).get("spec", {})
@@ -196,14 +195,14 @@ class Translator:
         if template is None:
             problem = "no prompt is given, and its files do not say with which one it was trained"
             raise InputError(adapter or backbone, problem, "Give prompt=, with {src} where the source goes.")
-        checkpoint, family = find_checkpoint(backbone, family)
+        checkpoint, family = load.find_checkpoint(backbone, family)
         kind = find_family(family)
         if kind.causal:
             raise InputError(backbone, "is autoregressive, and has no canvas", "Give a masked diffusion checkpoint.")
         if chat and prompt is not None:  # that of the adapter's training is in its template already
             template = kind.in_chat(prompt)
         bos = trained.get("bos", kind.bos) if bos is None else bos
-        loaded = load_backbone(
+        loaded = load.load_backbone(
             checkpoint,
             family,
             device=device,
@@ -237,9 +236,6 @@ class Translator:
         ``shifted``: slot i is read from row i - 1. The other arguments are those of :meth:`load`; ``prompt`` has the
         BOS token, if there is one.
         """
-        from entropy_valley.model.load import Backbone
-        from entropy_valley.model.wrapped import Wrapped
-
         ids: dict[str, Any] = {}
         for name, token in (("mask", mask), ("eos", eos)):
             ids[f"{name}_id"] = token if isinstance(token, int) else tokenizer.get_vocab().get(token)
@@ -397,8 +393,6 @@ class Translator:
 
     @functools.cached_property
     def _engine(self) -> Engine:
-        from entropy_valley.decoding.engine import Engine
-
         return self.engine or Engine(self.backbone, reveals_masks=self.mask_token)
 
     @property
@@ -413,8 +407,6 @@ class Translator:
             return []
         if self.length_head is None:
             raise InputError("length method", "needs a length head", "Give length_head=, of lengths.length_head.fit.")
-        from entropy_valley.lengths.length_head import predictions
-
         places = range(len(sentences.rows))
         fitting = [place for place in places if sentences.fits(place, 1)]
         pairs = predictions(self.length_head, self._engine, [sentences.prompts[place] for place in fitting])
