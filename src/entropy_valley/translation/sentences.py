@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 import random
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -19,7 +19,7 @@ import numpy as np
 
 from entropy_valley import files
 from entropy_valley.decoding.canvas import NO_REUSE, SHORTEST, CachePolicy, Canvas, Decoded, Ids, ProbeResult, Reuse
-from entropy_valley.decoding.requests import Denoising, Draft, Finished, Probe, Request, Work, gains
+from entropy_valley.decoding.requests import Denoising, Draft, Finished, Probe, Work, gains
 from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths.base import Choice, LengthMethod, Sentence, canvas_row, choosing, declared
 from entropy_valley.model.prompt import Prompt
@@ -213,20 +213,14 @@ class Sentences:
             requests.append(denoising.request(canvas, room, distractor, self.cache))
         decoded = yield requests
         if row.get("rescoring") and len(lengths) > 1:
-            decoded = yield from self._rescored(prompt, decoded)
+            # The log-probability of the finished text takes the place of that at reveal time.
+            finished = []
+            for filled in decoded:
+                written = self.texts.prompt.tokens(self.texts.text(filled))
+                finished.append(Finished(prompt, written, len(filled.tokens)))
+            pairs = zip(decoded, (yield finished), strict=True)
+            decoded = [dataclasses.replace(filled, logprob=score.logprob) for filled, score in pairs]
         return dict(zip(lengths, decoded, strict=True))
-
-    def _rescored(
-        self, prompt: Sequence[int], decoded: Sequence[Decoded]
-    ) -> Generator[Sequence[Request], list[Any], list[Decoded]]:
-        """The same, with the log-probability of the finished text in place of that at reveal time."""
-        requests = []
-        for canvas in decoded:
-            written = self.texts.prompt.tokens(self.texts.text(canvas))
-            requests.append(Finished(prompt, written, len(canvas.tokens)))
-        scores = yield requests
-        pairs = zip(decoded, scores, strict=True)
-        return [dataclasses.replace(canvas, logprob=score.logprob) for canvas, score in pairs]
 
 
 def distractors(sources: Sequence[str]) -> list[int]:

@@ -56,7 +56,8 @@ def write(
         files.write_jsonl(out, results.tidy(rows))
         record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
         fits = shard_record(Path(shards[0])).facts.get("fits") if shards else work.fits.facts  # all have the same
-        record.facts.update({"fits": fits} if fits else {})
+        if fits:
+            record.facts["fits"] = fits
 
 
 def write_shard(params: JsonObject, execution: Execution, testsets: Sequence[str], out: str) -> None:
@@ -66,7 +67,8 @@ def write_shard(params: JsonObject, execution: Execution, testsets: Sequence[str
     work = Translations(params, execution, testsets, number, count)
     with work.model.made("shard", params, [*testsets, *work.corpus], [out]) as record:
         files.write_jsonl(out, results.tidy(work.rows()))
-        record.facts.update({"fits": work.fits.facts} if work.fits.facts else {})
+        if work.fits.facts:
+            record.facts["fits"] = work.fits.facts
 
 
 def shard_record(path: Path) -> Record:
