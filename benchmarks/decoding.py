@@ -36,11 +36,10 @@ from workload import LENGTHS, SHAPES, Workload, flops, make
 
 from entropy_valley.decoding.canvas import CachePolicy, Canvas, Ledger
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.requests import Denoising
+from entropy_valley.decoding.requests import Denoising, Runner
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
-from entropy_valley.translation.pipeline import Pipeline
 
 STEPS = 32
 RATIOS = {"EV": (0.70, 0.75, 0.80, 0.85, 0.90), "Ratio": (0.80,)}
@@ -84,8 +83,11 @@ def run_engine(workload: Workload, ratios: Sequence[float], steps: int, method: 
     ledger = Ledger()
     denoising = Denoising.named("med", steps, "llada")
     backbone = dataclasses.replace(workload.backbone, attention=PREFIX if method == PREFIXED else BOTH_WAYS)
-    pipeline = Pipeline.of(Engine(backbone, ledger, **settings), workload.inputs, CachePolicy(ENGINES[method]))
-    done = dict(pipeline.translate(length_method, dict(enumerate(workload.sentences)), denoising))
+    engine, refresh = Engine(backbone, ledger, **settings), ENGINES[method]
+    sentences, works = workload.in_prompts(refresh and CachePolicy(refresh)), []
+    for place, sentence in enumerate(workload.sentences):
+        works.append((place, sentences.translating(length_method, place, sentence, denoising)))
+    done = dict(Runner(lambda: engine, ledger).run(works, denoising.order))
     filled, passes = [], []
     for place, prompt in enumerate(workload.prompts):
         row, decoded = done[place]

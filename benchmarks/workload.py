@@ -11,10 +11,11 @@ from typing import Any
 
 import torch
 
+from entropy_valley.decoding.canvas import CachePolicy
 from entropy_valley.lengths import Sentence
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model
-from entropy_valley.translation.pipeline import Inputs
+from entropy_valley.translation.sentences import Sentences, Texts
 
 LENGTHS = Path(__file__).with_name("wmt22-en-zh.lengths")
 TEMPLATE = 12  # tokens that the paper's prompt puts around a source
@@ -44,6 +45,16 @@ SHAPES = {
 }
 
 
+class Numbered:
+    """A prompt for each number, of tokens at random."""
+
+    def __init__(self, prompts: Sequence[list[int]]) -> None:
+        self._prompts = prompts
+
+    def encode(self, source: str) -> list[int]:
+        return self._prompts[int(source)] if source else []
+
+
 @dataclass(frozen=True)
 class Workload:
     """A backbone, sentences to translate with it, and their prompts of random tokens."""
@@ -53,9 +64,10 @@ class Workload:
     sentences: list[Sentence]
     prompts: list[list[int]]
 
-    @property
-    def inputs(self) -> Inputs:
-        return Inputs("prompts", range(len(self.prompts)), self.prompts, (), self.backbone.context)
+    def in_prompts(self, cache: CachePolicy | None) -> Sentences:
+        """Its sentences in their prompts."""
+        rows = [{"id": number, "source": str(number)} for number in range(len(self.prompts))]
+        return Sentences("prompts", rows, Texts(Numbered(self.prompts)), self.backbone.context, cache)
 
     def longest(self, count: int) -> Workload:
         """Its longest sentences alone."""

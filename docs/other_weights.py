@@ -36,7 +36,7 @@ from entropy_valley.scoring.metrics import ScoringJob
 from entropy_valley.scoring.sets import read_outputs
 from entropy_valley.store import Store
 from entropy_valley.translation.fits import Pairs
-from entropy_valley.translation.job import Execution, RunModel, Sentences
+from entropy_valley.translation.job import Execution, RunModel
 from entropy_valley.translation.translations import Translations
 
 FOLDER = RESULTS / "weights"
@@ -78,8 +78,8 @@ def observed(experiment: Experiment, run: Run, execution: Execution) -> dict[int
     train, dev = execution.pairs
     model = RunModel(params.filling(experiment, run), execution)
     with Store(execution.store / "fits") as store:
-        line = LengthStatistics.of(Pairs.of(Sentences.read(model, train), store=store).statistics(["line"]))
-        held_out, seen = Pairs.of(Sentences.read(model, dev), store=store), {}
+        line = LengthStatistics.of(Pairs(model.sentences(train), model.runner("probe", store)).statistics(["line"]))
+        held_out, seen = Pairs(model.sentences(dev), model.runner("probe", store)), {}
         for count in PAIRS_OF:
             method = make_method("ev_fit", {"pairs": count}, line)
             seen[count] = method.observed(held_out.examples(method))
@@ -129,7 +129,7 @@ def translated(work: Work, weights: Mapping[str, Weights]) -> tuple[pd.DataFrame
     _, dev = work.execution.pairs
     file = dev if testset == matrix.DEV else dev.parent / "test" / f"{testset}.jsonl"
     job = Translations(spec, work.execution, [file])
-    with job.job:
+    with job.model.store:
         rows = job.rows()
         counted = {cell.method: job.entry(cell, of_cell) for cell, of_cell in rows.items()}
     counts = {name: (one["length_mae"], one["calls"] / one["sentences"]) for name, one in counted.items()}

@@ -10,11 +10,13 @@ import pytest
 
 from entropy_valley import files, results
 from entropy_valley.decoding.canvas import Ledger
+from entropy_valley.decoding.requests import Runner
 from entropy_valley.model.families import find_family
 from entropy_valley.results import System
 from entropy_valley.store import Store
 from entropy_valley.translation import diagnostics, latency, translations
 from entropy_valley.translation.job import Execution, RunModel
+from entropy_valley.translation.sentences import Sentences, Texts
 from entropy_valley.translation.translations import Translations
 
 LEDGERS = {}  # the counts of this process's jobs, by their store
@@ -31,16 +33,46 @@ RunModel.report = _noted
 METHODS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
 
 
-def canvases(pipeline, method, sentences):
-    """The canvas row of each sentence."""
-    works = ((place, pipeline.choosing(method, place, one)) for place, one in enumerate(sentences))
-    return [row for _, (row, _) in sorted(pipeline.runner.run(works))]
+class Spelled:
+    """A prompt that knows the tokens of each source, and takes the spans of an alignment for slots."""
+
+    def __init__(self, tokens):
+        self.encode = tokens.__getitem__
+
+    def slots_of(self, text, spans):
+        return spans
 
 
-def denoised(pipeline, rows, denoising):
+def in_prompts(prompts, context, sources=None, sourceless=(), anchors=None, **more):
+    """Sentences whose prompts have these tokens, named by their numbers."""
+    sources = sources or [f"source {number}" for number in range(len(prompts))]
+    tokens = dict(zip(sources, prompts, strict=True)) | {"": list(sourceless)}
+    rows = [{"id": number, "source": source, "target": ""} for number, source in enumerate(sources)]
+    for row, slots in zip(rows, anchors or (), strict=False):
+        row["anchors"] = slots
+    return Sentences("test", rows, Texts(Spelled(tokens)), context, **more)
+
+
+def without_store(engine):
+    return Runner(lambda: engine, engine.ledger)
+
+
+def canvases(runner, sentences, method, seen):
+    """The canvas row of each sentence, of which the method has ``seen`` this."""
+    works = ((place, sentences.choosing(method, place, one)) for place, one in enumerate(seen))
+    return [row for _, (row, _) in sorted(runner.run(works))]
+
+
+def denoised(runner, sentences, rows, denoising):
     """What is decoded for each canvas row."""
-    works = ((place, pipeline.denoising(place, row, denoising, {})) for place, row in enumerate(rows))
-    return [decoded for _, decoded in sorted(pipeline.runner.run(works, denoising.order))]
+    works = ((place, sentences.denoising(place, row, denoising, {})) for place, row in enumerate(rows))
+    return [decoded for _, decoded in sorted(runner.run(works, denoising.order))]
+
+
+def translated(runner, sentences, method, seen, denoising):
+    """The number, the canvas row and what is decoded of each sentence as soon as it is done."""
+    works = ((place, sentences.translating(method, place, one, denoising)) for place, one in enumerate(seen))
+    return runner.run(works, denoising.order)
 
 
 class Bench:

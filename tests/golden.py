@@ -23,7 +23,7 @@ from entropy_valley.lengths import make_method
 from entropy_valley.lengths.statistics import LengthStatistics, confidence_curve
 from entropy_valley.results import System
 from entropy_valley.translation.fits import Fits, Pairs
-from entropy_valley.translation.job import RunModel, Sentences
+from entropy_valley.translation.job import RunModel
 
 # What depends on the machine, the installed packages or the last bit of a weight.
 MACHINES = ("digest", "digests", "versions", "signature", "signatures", "backbone_digest", "data", "path")
@@ -175,7 +175,9 @@ class Stages:
         """Of the fitted bias its values: other parameters of the same curve are one rounding away."""
         model = RunModel(self.bench.spec, self.bench.execution)
         with model.store:
-            found = Pairs.of(Sentences.read(model, self.testset)).statistics(["confidence_bias", "line"], 2)
+            found = Pairs(model.sentences(self.testset), model.runner("probe")).statistics(
+                ["confidence_bias", "line"], 2
+            )
         bias, statistics = found["confidence_bias"], LengthStatistics.of(found)
         values = [confidence_curve(point["length"], *statistics.bias) for point in bias["points"]]
         return {**found, "confidence_bias": {"values": values, "points": bias["points"]}}
@@ -184,7 +186,7 @@ class Stages:
         """What ``ev_fit`` learns from, and how likely lengths then are."""
         model = RunModel(self.bench.spec, self.bench.execution)
         with model.store:
-            pairs = Pairs.of(Sentences.read(model, self.testset))
+            pairs = Pairs(model.sentences(self.testset), model.runner("probe"))
             method = make_method("ev_fit", {"candidates": 7}, LengthStatistics.of(pairs.statistics(["line"])))
             found = pairs.examples(method)
         learned, facts = method.learn(found)

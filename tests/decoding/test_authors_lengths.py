@@ -8,17 +8,16 @@ from collections import Counter
 
 import pytest
 import torch
-from bench import canvases
+from bench import canvases, translated, without_store
 from tiny_checkpoints import SOURCES
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.requests import Denoising, Probe
-from entropy_valley.decoding.runner import Runner
+from entropy_valley.decoding.requests import Denoising, Probe, Runner
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.translation.pipeline import Inputs, Pipeline
+from entropy_valley.translation.sentences import Sentences, Texts
 
 RATIOS = [0.6, 0.75, 0.9, 1.0, 1.2]
 SIZES = [1, 2, 3, 4, 6, 9, 14]
@@ -26,14 +25,13 @@ SIZES = [1, 2, 3, 4, 6, 9, 14]
 
 @pytest.fixture(scope="module")
 def inputs(llada):
-    prompt = Prompt("Say: {src}\nIn German: ", llada.tokenizer)
-    prompts = [prompt.encode(source) for source in SOURCES[: len(SIZES)]]
-    return Inputs("test", range(len(prompts)), prompts, prompt.encode(""), llada.context)
+    rows = [{"id": source, "source": source} for source in SOURCES[: len(SIZES)]]
+    return Sentences("test", rows, Texts(Prompt("Say: {src}\nIn German: ", llada.tokenizer)), llada.context)
 
 
 def chosen(llada, inputs, name, **settings):
     method = make_method(name, settings)
-    return canvases(Pipeline.of(Engine(llada), inputs), method, [Sentence(size) for size in SIZES])
+    return canvases(without_store(Engine(llada)), inputs, method, [Sentence(size) for size in SIZES])
 
 
 @torch.inference_mode()
@@ -94,8 +92,7 @@ def test_partial_unmask_is_the_plain_loop(ending, inputs, steps):
 def test_a_draft_is_no_probe(llada, inputs):
     """A canvas of the draft's length is decoded from its own first pass, not from the draft's last one."""
     method, med = make_method("partial_unmask", {}), Denoising.named("med", 4, "llada")
-    sentences = dict(enumerate(Sentence(size) for size in SIZES))
-    done = dict(Pipeline.of(Engine(llada), inputs).translate(method, sentences, med))
+    done = dict(translated(without_store(Engine(llada)), inputs, method, [Sentence(size) for size in SIZES], med))
     for place, prompt in enumerate(inputs.prompts):
         (row, decoded) = done[place]
         tokens, text = reference.decode(llada, prompt, row["length"], 4)

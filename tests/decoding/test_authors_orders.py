@@ -9,15 +9,14 @@ import random
 import pytest
 import reference_authors
 import torch
-from bench import denoised
+from bench import denoised, in_prompts
 
 from entropy_valley.decoding.canvas import Canvas, Ledger
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.requests import Denoising, VariableLength, make_denoiser
-from entropy_valley.decoding.runner import Memo, Runner
+from entropy_valley.decoding.requests import Denoising, Memo, Runner, VariableLength, make_denoiser
 from entropy_valley.errors import InputError
 from entropy_valley.store import Store
-from entropy_valley.translation.pipeline import Inputs, Pipeline, Texts
+from entropy_valley.translation.sentences import Texts
 
 PAIRS = ((1, 2), (5, 5), (8, 3), (13, 5), (9, 16))  # canvas length, step budget
 ORDERS = [
@@ -31,12 +30,12 @@ ORDERS = [
 ANCHORS = ([], [0], [1, 4], [2, 3, 7, 10, 40], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])  # slots; some beyond the end
 
 
-def made(backbone):
+def made(backbone, anchors=ANCHORS):
     """Prompts at random, and sources of which distractors are drawn."""
     rng = random.Random(backbone.family.name)
     prompts = [[rng.randrange(len(backbone.tokenizer)) for _ in range(rng.randrange(4, 20))] for _ in range(5)]
-    sources = [f"source {'word ' * n}" for n in (4, 5, 5, 1, 6)]
-    return Inputs("test", range(5), prompts, [1, 2], backbone.context, sources, ANCHORS)
+    sources = [f"{place} {'word ' * n}" for place, n in enumerate((4, 5, 5, 1, 6))]
+    return in_prompts(prompts, backbone.context, sources, [1, 2], anchors)
 
 
 def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None, ledger=None, reveals_masks=False):
@@ -45,7 +44,7 @@ def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None
     runner = Runner(lambda: engine, Ledger() if ledger is None else ledger, memo)
     denoising = Denoising.named(name, steps, schedule, settings)
     canvas = {"length": length, "candidates": [], "scores": []}
-    results = denoised(Pipeline(runner, inputs), [canvas] * len(inputs.prompts), denoising)
+    results = denoised(runner, inputs, [canvas] * len(inputs.prompts), denoising)
     return [Texts(None, None, backbone.mask_id).tokens(one[length]) for one in results]
 
 
@@ -72,7 +71,7 @@ def test_the_engine_is_the_plain_loops_token_for_token(backbone, order):
 def test_anchors_come_first_and_the_store_tells_them_apart(backbone, tmp_path):
     """Without anchors the order is MED; others of one canvas are another result."""
     inputs, order = made(backbone), ("oracle_anchor", {})
-    without, everywhere = (dataclasses.replace(inputs, aligned=[one] * 5) for one in ([], range(13)))
+    without, everywhere = (made(backbone, [one] * 5) for one in ([], range(13)))
     with Store(tmp_path) as store:
         memo = Memo(store, "checkpoint", "numerics")
         texts = [decoded(backbone, one, order, 13, 13, memo=memo) for one in (without, everywhere)]
@@ -82,7 +81,7 @@ def test_anchors_come_first_and_the_store_tells_them_apart(backbone, tmp_path):
 
 def test_an_order_of_anchors_needs_them(backbone):
     with pytest.raises(InputError, match="sentence 0 has no `anchors`"):
-        decoded(backbone, dataclasses.replace(made(backbone), aligned=[None] * 5), ("oracle_anchor", {}), 5, 5)
+        decoded(backbone, made(backbone, [None] * 5), ("oracle_anchor", {}), 5, 5)
 
 
 @pytest.mark.parametrize("order", [ORDERS[0], ORDERS[3], ORDERS[4]], ids=str)
@@ -111,17 +110,6 @@ def liable(llada):
     with torch.no_grad():
         model.lm_head.weight[llada.mask_id] *= 3
     return dataclasses.replace(llada, model=model)
-
-
-def test_distractors_are_read_once_for_all_orders_and_come_from_the_store(llada, tmp_path):
-    inputs, memo = made(llada), Memo(Store(tmp_path), "checkpoint", "numerics")
-    counts = []
-    for order in [*ORDERS[1:], ORDERS[1]]:
-        ledger = Ledger()
-        decoded(llada, inputs, order, 8, 4, memo=memo, ledger=ledger)
-        counts.append(ledger["computed"])
-    # A reading (a distractor's is another sentence's) and a decode of each; then decodes alone.
-    assert counts == [10, *[5] * 4, 0]
 
 
 def test_where_the_order_knows_t_it_is_part_of_the_name_in_the_store(llada, tmp_path):

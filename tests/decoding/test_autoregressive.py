@@ -9,10 +9,11 @@ import torch
 from bench import Bench, killed_at_the_sixth_result
 
 from entropy_valley import files
+from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.errors import InputError
 from entropy_valley.model.load import stock_model
 from entropy_valley.translation import beam_search
-from entropy_valley.translation.beam_search import BeamSearch, Search, Task
+from entropy_valley.translation.beam_search import Search, Task
 
 
 def search_for(beams, length_penalty, max_new_tokens, **others):
@@ -68,9 +69,9 @@ def prompts(llama3):
 
 
 def found(backbone, search, prompts, budget=None):
-    searcher = BeamSearch(backbone, search, budget=budget)
-    results = dict(searcher.run([Task(prompt, search.max_new_tokens) for prompt in prompts]))
-    return [results[place] for place in range(len(prompts))], searcher.ledger
+    tasks, ledger = [Task(prompt, search.max_new_tokens) for prompt in prompts], Ledger()
+    results = dict(beam_search.beam_search(backbone, search, tasks, ledger, budget))
+    return [results[place] for place in range(len(prompts))], ledger
 
 
 @pytest.mark.parametrize("search", [*SEARCHES, *PATIENT], ids=str)

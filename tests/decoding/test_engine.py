@@ -90,7 +90,7 @@ def test_results_and_counts_are_the_same_in_any_company_and_from_known_readings(
         passes = whole[place].passes
         masked = [canvas.length - sum(canvas.counts[:step]) for step in range(passes)]
         extra = sum(needs_sourceless(made, step, len(canvas.counts)) for step in range(passes))
-        tokens += passes * canvas.size + extra * (len(canvas.sourceless) + canvas.length)
+        tokens += passes * (len(canvas.prompt) + canvas.length) + extra * (len(canvas.sourceless) + canvas.length)
         rows += sum(masked) + sum(masked[passes - extra :])
     assert (ledger["tokens"], ledger["rows"]) == (small_ledger["tokens"], small_ledger["rows"]) == (tokens, rows)
     readings = probe(llada, canvases)
@@ -98,7 +98,7 @@ def test_results_and_counts_are_the_same_in_any_company_and_from_known_readings(
     reused, cheaper = fill(llada, begun, order)
     assert reused == whole
     saved = [canvas for canvas in canvases if not needs_sourceless(made, 0, len(canvas.counts))]
-    assert ledger["tokens"] - cheaper["tokens"] == sum(canvas.size for canvas in saved)
+    assert ledger["tokens"] - cheaper["tokens"] == sum(len(canvas.prompt) + canvas.length for canvas in saved)
 
 
 def test_a_probe_reads_what_the_reference_reads_without_the_source_too(backbone, cases):

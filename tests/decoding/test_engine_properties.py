@@ -54,23 +54,6 @@ def run(backbone, canvases, budget):
 
 
 @few
-@given(st.lists(ASKED, min_size=1, max_size=9), BUDGETS, BUDGETS, st.randoms(use_true_random=False))
-def test_each_is_the_plain_algorithms_in_any_company_order_and_budget(plain, cases, budget, other, rng):
-    backbone, text, reading = plain
-    canvases = [(place, canvas(case, reading)) for place, case in enumerate(cases)]
-    results, ledger = run(backbone, canvases, budget)
-    assert results.keys() == set(range(len(cases)))
-    for place, (prompt, length, steps, _) in enumerate(cases):
-        if steps:
-            assert results[place].tokens[: results[place].text] == text(prompt, length, steps)
-        else:
-            assert results[place] == reading(prompt, length)
-    again, its_ledger = run(backbone, rng.sample(canvases, len(canvases)), other)
-    assert again == results
-    assert (its_ledger["tokens"], its_ledger["rows"]) == (ledger["tokens"], ledger["rows"])
-
-
-@few
 @given(st.lists(ASKED, min_size=1, max_size=7), st.lists(ASKED, min_size=1, max_size=7), BUDGETS)
 def test_what_is_put_into_the_queue_meanwhile_comes_out_the_same(plain, first, later, budget):
     """One more canvas waits with each result, and each reading is decoded from."""

@@ -3,12 +3,13 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from bench import in_prompts
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
+from entropy_valley.lengths import make_method
 from entropy_valley.model.checkpoint import load_tokenizer
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.translation.pipeline import Inputs
 
 
 @pytest.fixture(scope="module")
@@ -37,15 +38,15 @@ def test_a_token_declared_beside_the_tokenizer_is_one_token(checkpoint, tmp_path
     assert tokenizer.get_vocab()["ти"] in tokenizer("cat ти dogs", add_special_tokens=False)["input_ids"]
 
 
-INPUTS = Inputs("test.jsonl", ["s6", "s7", "s8"], [[1] * 30, [1] * 39, [1] * 40], [1], 40)
-
-
 def test_a_sentence_beyond_the_context_is_named_with_its_numbers():
-    INPUTS.check(0, 10)
-    assert INPUTS.fits(0, 10) and not INPUTS.fits(0, 11)
-    with pytest.raises(InputError, match=r"test\.jsonl: sentence 's6': prompt 30 \+ canvas 11 = 41 .*context is 40"):
-        INPUTS.check(0, 11)
-    assert INPUTS.room(1) == 1
-    with pytest.raises(InputError, match=r"test\.jsonl: sentence 's8': prompt of 40 tokens.*context is 40"):
-        INPUTS.room(2)
-    assert INPUTS.rooms == [10, 2, 2]  # at least the shortest canvas
+    sentences = in_prompts([[1] * 30, [1] * 39, [1] * 40], 40)
+    sentences.check(0, 10)
+    assert sentences.fits(0, 10) and not sentences.fits(0, 11)
+    with pytest.raises(InputError, match=r"test: sentence 0: prompt 30 \+ canvas 11 = 41 .*context is 40"):
+        sentences.check(0, 11)
+    assert sentences.room(1) == 1
+    with pytest.raises(InputError, match=r"test: sentence 2: prompt of 40 tokens.*context is 40"):
+        sentences.room(2)
+    sentences.texts.prompt.tokens = str.split
+    seen = sentences.seen_by(make_method("ratio", {"ratios": 1.0}))
+    assert [one.room for one in seen] == [10, 2, 2]  # at least the shortest canvas

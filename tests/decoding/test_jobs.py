@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import reference_variants
+import torch
 from bench import METHODS, Bench, with_turn_end
+from tiny_adapters import adapter_of
 
 from entropy_valley import files
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import Decoded
 from entropy_valley.model import decoder
+from entropy_valley.model.adapters import write_adapter
 from entropy_valley.model.decoder import Layer
 from entropy_valley.model.families import FAMILIES
+from entropy_valley.model.load import load_backbone
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.revisions import DECODING
-from entropy_valley.translation.pipeline import Texts
+from entropy_valley.translation.sentences import Texts
 
 STEPWISE, DAEDAL = {"sig": "stepwise_kl"}, {"eos_window": 1, "cap": 24}
 
@@ -210,3 +216,21 @@ def test_compiled_layers_have_results_of_their_own(bench, monkeypatch):
     assert computed[0] == computed[2] > computed[1] == 0
     assert decoders == [decoders[0], decoders[0], f"{decoders[0]}|compiled layers"]
     assert texts[1:] == texts[:1] * 2
+
+
+@pytest.mark.parametrize("name", ["llada", "llama3"])
+def test_an_unmerged_adapter_has_results_of_its_own(tmp_path, checkpoints, testset, name):
+    model, pairs = load_backbone(checkpoints / name, name).model, {}
+    for module in [module for module, _ in model.named_modules() if module.endswith(("_proj", "lm_head"))]:
+        outer, inner = model.get_submodule(module).weight.shape
+        pairs[module] = [torch.randn(shape) / 4 for shape in ((3, inner), (outer, 3))]
+    write_adapter(adapter_of(pairs, 2.0), tmp_path / "adapter")
+    bench, decoders = Bench(tmp_path, checkpoints, testset, name), []
+    bench.execution = dataclasses.replace(bench.execution, adapter=tmp_path / "adapter")
+    for merges in (True, False):
+        bench.spec["merge_adapter"] = merges
+        _, entry = bench.generate() if name == "llama3" else bench.decode("ev")
+        decoders.append(entry["signature"]["decoder"])
+    assert decoders[1] == f"{decoders[0]}|adapter unmerged"
+    merged, beside = bench.ledgers()
+    assert merged["computed"] == beside["computed"] > 0

@@ -13,7 +13,7 @@ from entropy_valley.errors import InputError
 from entropy_valley.lengths import make_method
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.translation.fits import Pairs
-from entropy_valley.translation.job import RunModel, Sentences
+from entropy_valley.translation.job import RunModel
 from entropy_valley.translation.translator import Translator
 
 FITTED = {"cal": {"ratios": 1.2}, "ev_fit": {"candidates": 3, "pairs": 5}}
@@ -48,7 +48,8 @@ def bench(tmp_path, checkpoints, testset, monkeypatch):
 
 def pairs_of(bench, limit=None):
     """The test set's pairs stand for training pairs."""
-    return Pairs.of(Sentences.read(RunModel(bench.spec, bench.execution), bench.testset), limit)
+    model = RunModel(bench.spec, bench.execution)
+    return Pairs(model.sentences(bench.testset).first(limit), model.runner("probe"))
 
 
 def measure(bench, parts=PARTS, bias_pairs=2, limit=None):

@@ -41,7 +41,7 @@ def test_right_and_wrong_guesses_are_counted_apart(backbone, changes, options):
         (plain, without), (results, ledger) = (decode(model, [one], ahead, **options) for ahead in (0, 2))
         assert results == plain and ledger["passes"] == without["passes"] - ledger["foreseen"]
         assert (ledger["tokens"], ledger["rows"]) == (without["tokens"], without["rows"])
-        each = one.length + int(model.shifted) if changes else one.size
+        each = one.length + int(model.shifted) if changes else one.cost
         assert ledger["unused"] % each == 0 and ledger["unused"] <= 2 * each * ledger["passes"]
         assert not (without["unused"] or without["foreseen"])
         seen |= {("right", bool(ledger["foreseen"])), ("wrong", bool(ledger["unused"]))}

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from entropy_valley import files
-from entropy_valley.decoding import engine
 from entropy_valley.decoding.batch import Batch, Pass
 from entropy_valley.decoding.canvas import Canvas, ProbeResult
 from entropy_valley.decoding.head import SlotValues
@@ -43,7 +42,7 @@ def step(order, entropies=(0.1, 0.3, 0.2, 0.5, 0.6, 0.4)):
     canvases = [Canvas([1, 2], 3, [1, 1, 1], sentence=name) for name in ("s1", "s2")]
     batch, entropies = Batch.of(list(enumerate(canvases)), MASK), torch.tensor(entropies, dtype=torch.float64)
     values = SlotValues(torch.arange(6), entropies, -entropies, -entropies)
-    after, _ = engine._step(batch, Pass(batch.masked(), values, np.zeros((2, 2))), order)
+    after, _, _ = batch.step(Pass(batch.masked(), values, np.zeros((2, 2))), order, EOS)
     return after.ids[after.slot >= 0].tolist()
 
 

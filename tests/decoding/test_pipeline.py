@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from dataclasses import replace
 
 import pytest
 import reference_variants
-from bench import canvases, denoised
+from bench import canvases, denoised, in_prompts, translated, without_store
 from tiny_checkpoints import SOURCES
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import CachePolicy, Ledger, ProbeResult, footnote
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.requests import Denoising, Draft, Probe
-from entropy_valley.decoding.runner import Memo, Runner
+from entropy_valley.decoding.requests import Denoising, Draft, Memo, Probe, Runner
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.store import Store
-from entropy_valley.translation.pipeline import Inputs, Pipeline
+from entropy_valley.translation.sentences import Sentences, Texts
 
 EV = {"ratios": [0.6, 0.8, 1.0]}
 MED = Denoising.named("med", 4, "llada")
@@ -27,9 +25,8 @@ MED = Denoising.named("med", 4, "llada")
 
 @pytest.fixture(scope="module")
 def inputs(llada):
-    prompt = Prompt("Say: {src}\nIn German: ", llada.tokenizer)
-    prompts = [prompt.encode(source) for source in SOURCES[::4]]
-    return Inputs("test", range(len(prompts)), prompts, prompt.encode(""), llada.context)
+    rows = [{"id": source, "source": source} for source in SOURCES[::4]]
+    return Sentences("test", rows, Texts(Prompt("Say: {src}\nIn German: ", llada.tokenizer)), llada.context)
 
 
 @pytest.fixture(scope="module")
@@ -37,33 +34,25 @@ def sentences(inputs):
     return [Sentence(3 + place) for place in range(len(inputs.prompts))]
 
 
-def stored(llada, inputs, folder):
-    """A pipeline with a store, and what it counts."""
-    ledger, memo = Ledger(), Memo(Store(folder), "checkpoint", "numerics")
-    return Pipeline(Runner(lambda: Engine(llada, ledger, budget=200), ledger, memo), inputs), ledger
+def stored(engine, folder):
+    return Runner(engine, Ledger(), Memo(Store(folder), "checkpoint", "numerics"))
 
 
-def unloaded(inputs, folder):
-    """As :func:`stored`, and loading the model fails."""
-    memo = Memo(Store(folder), "checkpoint", "numerics")
-    return Pipeline(Runner(lambda: pytest.fail("the model was loaded"), Ledger(), memo), inputs)
-
-
-def translations(pipeline, sentences, denoising=MED, method="ev"):
-    done = dict(pipeline.translate(make_method(method, EV), dict(enumerate(sentences)), denoising))
+def translations(runner, inputs, sentences):
+    done = dict(translated(runner, inputs, make_method("ev", EV), sentences, MED))
     return [done[place] for place in range(len(sentences))]
 
 
 @pytest.mark.parametrize("refresh", [2, sys.maxsize])
 def test_with_a_prompt_cache_it_is_the_plain_approximation(llada, inputs, sentences, tmp_path, refresh):
     """Together, in two halves, and from the store."""
-    approximate = Pipeline.of(Engine(llada), inputs, CachePolicy(refresh))
-    whole = translations(approximate, sentences)
-    halves = replace(stored(llada, inputs, tmp_path)[0], cache=CachePolicy(refresh))
-    rows = canvases(halves, make_method("ev", EV), sentences)
-    assert list(zip(rows, denoised(halves, rows, MED), strict=True)) == whole
-    assert translations(replace(unloaded(inputs, tmp_path), cache=CachePolicy(refresh)), sentences) == whole
-    assert whole != translations(Pipeline.of(Engine(llada), inputs), sentences)
+    cached = replace(inputs, cache=CachePolicy(refresh))
+    whole = translations(without_store(Engine(llada)), cached, sentences)
+    halves = stored(lambda: Engine(llada, budget=200), tmp_path)
+    rows = canvases(halves, cached, make_method("ev", EV), sentences)
+    assert list(zip(rows, denoised(halves, cached, rows, MED), strict=True)) == whole
+    assert translations(stored(lambda: pytest.fail("the model was loaded"), tmp_path), cached, sentences) == whole
+    assert whole != translations(without_store(Engine(llada)), inputs, sentences)
     for prompt, (row, decoded) in zip(inputs.prompts, whole, strict=True):
         lengths = row["candidates"]
         beside = [lengths[number // refresh * refresh] for number in range(len(lengths))]
@@ -80,8 +69,8 @@ def test_probes_one_after_the_other_take_the_prompt_of_the_first(llada, inputs, 
     """A length that is probed later needs no second pass over the one whose prompt it takes."""
     engine = Engine(llada)
     method = make_method("daedal", {"ratios": 0.5, "eos_window": 1})
-    pipeline = Pipeline.of(engine, inputs, CachePolicy(refresh))
-    rows = canvases(pipeline, method, [replace(one, room=30) for one in sentences])
+    cached = replace(inputs, cache=CachePolicy(refresh))
+    rows = canvases(without_store(engine), cached, method, [replace(one, room=30) for one in sentences])
     whole = [row["calls"] - row.get("cached", 0) for row in rows]
     prompts = sum(count * len(prompt) for count, prompt in zip(whole, inputs.prompts, strict=True))
     assert engine.ledger["tokens"] == prompts + sum(row["slots"] for row in rows)
@@ -91,9 +80,9 @@ def test_probes_one_after_the_other_take_the_prompt_of_the_first(llada, inputs, 
 def test_a_sentence_waits_for_no_other(llada, inputs, sentences):
     """The first translations are there before the last probes are read."""
     engine, probes = Engine(llada, budget=60), Engine(llada, budget=60)
-    pipeline, method = Pipeline.of(engine, inputs), make_method("ev", EV)
-    passes = [engine.ledger["passes"] for _ in pipeline.translate(method, dict(enumerate(sentences)), MED)]
-    canvases(Pipeline.of(probes, inputs), method, sentences)
+    method = make_method("ev", EV)
+    passes = [engine.ledger["passes"] for _ in translated(without_store(engine), inputs, method, sentences, MED)]
+    canvases(without_store(probes), inputs, method, sentences)
     assert passes[0] < probes.ledger["passes"] < passes[-1]
 
 
@@ -109,13 +98,12 @@ def mean_entropy(backbone, prompt, length, beside=None):
 
 KEY = Memo(None, "", "").key
 PROMPT = [5, 9, 12, 7]
-EIGHT, SIG = Denoising.named("med", 8, "llada"), Denoising.named("sig_first", 8, "llada")
+SIG = Denoising.named("sig_first", 8, "llada")
 
 
 def pipeline(refresh):
-    return Pipeline(
-        None, Inputs("test", ["s0", "s1"], [PROMPT, PROMPT[1:]], [5], 128, ["ein", "zwei"]), CachePolicy(refresh)
-    )
+    cache = refresh and CachePolicy(refresh)
+    return in_prompts([PROMPT, PROMPT[1:]], 128, ["ein", "zwei"], [5], cache=cache)
 
 
 def reading(length):
@@ -133,21 +121,6 @@ def asked(work):
         return requests, done.value
 
 
-def test_a_canvas_knows_no_reading_and_no_more_of_the_key_than_it_has_passes():
-    row, readings = {"length": 5, "candidates": [5], "scores": [1.0]}, {5: reading(5)}
-    refreshes = {}
-    for refresh in (None, 2, 5, 6, sys.maxsize):
-        (((request,),), _) = asked(pipeline(refresh).denoising(0, row, EIGHT, readings))
-        refreshes[refresh] = request.canvas.reuse.refresh
-        assert (request.canvas.start is None) == bool(refresh)
-    assert refreshes == {None: None, 2: 2, 5: 5, 6: 5, sys.maxsize: 5}
-    (((request,),), _) = asked(pipeline(2).denoising(0, {**row, "length": 1}, EIGHT, {}))
-    assert request.canvas.reuse.refresh is None  # its one pass is exact
-    filling = dataclasses.replace(Denoising.named("med", 1, "llada"), mask_token=True)
-    (((request,),), _) = asked(pipeline(4).denoising(0, row, filling, {}))
-    assert request.canvas.reuse.refresh == 2  # a mask may be left for a second one
-
-
 def test_a_sig_is_of_exact_readings():
     row, approximate = {"length": 5, "candidates": [5], "scores": [1.0]}, {5: reading(5)}
     requests, _ = asked(pipeline(4).denoising(0, row, SIG, approximate))
@@ -162,10 +135,10 @@ def test_variable_length_decoders_are_exact():
 
 
 def test_the_name_and_the_footnote_of_a_decoder():
-    assert (CachePolicy.of({}), CachePolicy().names, footnote("engine r5|med|T8")) == (CachePolicy(), [], None)
+    assert (CachePolicy.of({}), footnote("engine r5|med|T8")) == (None, None)
     for setting, refresh, name in ((4, 4, "prompt cache 4"), ("never", sys.maxsize, "prompt cache, never renewed")):
         cache = CachePolicy.of({"prompt_cache": setting})
-        assert (cache.refresh, cache.names) == (refresh, [name])
+        assert (cache.refresh, cache.name) == (refresh, name)
     assert footnote("med|prompt cache 4|float32 head").endswith(
         "keys and values are renewed every 4 passes over a sentence."
     )

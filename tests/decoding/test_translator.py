@@ -9,7 +9,6 @@ from unittest import mock
 
 import numpy
 import pytest
-import reference_authors
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
@@ -20,7 +19,6 @@ from entropy_valley.errors import InputError, SentenceError
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.translation.pipeline import distractors
 from entropy_valley.translation.translator import SENTENCES, Translation, Translator, TypicalEntropy
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
@@ -147,16 +145,6 @@ def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
     assert "<" not in repr(translator)  # as of objects whose class has no repr
 
 
-def test_another_order_with_its_settings_and_schedule(llada):
-    """Its SIG is against the distractors that the other sources give."""
-    prompt, method = Prompt("English: {src}\nGerman: ", llada.tokenizer), make_method("ev", {"ratios": RATIOS})
-    translator = Translator(llada, prompt, method, "hybrid", 4, "floors", order_settings={"p": 0.5})
-    others = [prompt.encode(SOURCES[place]) for place in distractors(SOURCES)]
-    for source, distractor, one in zip(SOURCES, others, translator.translate(SOURCES), strict=True):
-        _, text = reference_authors.decode(llada, prompt.encode(source), one.length, 4, "hybrid", distractor, 0.5)
-        assert one.text == prompt.text(text)
-
-
 def mean_entropy(backbone, prompt, length):
     entropies, _ = reference.read(backbone, prompt, [backbone.mask_id] * length)
     return sum(entropies[:-1]) / (length - 1)
@@ -165,14 +153,22 @@ def mean_entropy(backbone, prompt, length):
 # --- Which translations are said to be doubtful.
 
 
+class Words:
+    """A tokenizer that knows all words but one."""
+
+    unk_token_id = 0
+
+    def __call__(self, text, **plain):
+        return {"input_ids": [int(word != "☃") for word in text.split()]}
+
+
 class Measured:
     """A translator for which the entropy of a sentence is its number of words; longer than nine does not fit."""
 
+    prompt = Prompt("{src}", Words())
+
     def entropies(self, sources, names):
         return [float(len(source.split())) for source in sources if len(source.split()) < 10]
-
-    def has_unknown(self, source):
-        return "☃" in source
 
 
 @given(st.lists(st.integers(1, 12), max_size=2 * SENTENCES), st.integers(1, 12))
@@ -184,10 +180,11 @@ def test_only_an_entropy_above_all_development_sentences_is_unusual(lengths, len
     assert bool(hints) == bool(fitting and length > max(fitting))
 
 
-def test_what_the_tokenizer_does_not_know_is_said_without_development_sentences():
-    assert TypicalEntropy().hints(Measured(), "a ☃", Translation("text")) == [
-        "has characters that the tokenizer does not know"
-    ]
+def test_what_the_tokenizer_does_not_know_is_said_without_development_sentences(translator):
+    usual, of_bytes = TypicalEntropy(), translator
+    hints = [usual.hints(Measured(), source, Translation("text")) for source in ("a ☃", "a cat")]
+    assert hints == [["has characters that the tokenizer does not know"], []]
+    assert not usual.hints(of_bytes, "a ☃", Translation("text"))
 
 
 @pytest.fixture
@@ -195,18 +192,6 @@ def translator(llada):
     return Translator(
         llada, Prompt("Say: {src}\n", llada.tokenizer), make_method("ev", {"ratios": [0.5, 1.0]}), steps=4
     )
-
-
-def test_unknown_tokens_are_the_tokenizers(translator):
-    class Words:
-        unk_token_id = 0
-
-        def __call__(self, text, **plain):
-            return {"input_ids": [("unknown", "the", "cat").index(word) for word in text.split()]}
-
-    words = dataclasses.replace(translator, prompt=Prompt("{src}", Words()))
-    assert words.has_unknown("the unknown cat") and not words.has_unknown("the cat")
-    assert not translator.has_unknown("☃")  # its tokens are bytes
 
 
 def test_entropies_are_those_of_the_translations(translator):

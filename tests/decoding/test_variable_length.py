@@ -9,14 +9,13 @@ from typing import NamedTuple
 import pytest
 import reference_variants
 from bench import canvases as chosen_canvases
+from bench import in_prompts, without_store
 
 from entropy_valley.decoding.canvas import Canvas, ProbeResult
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.requests import Probe, VariableLength, make_denoiser
-from entropy_valley.decoding.runner import Runner
+from entropy_valley.decoding.requests import Probe, Runner, VariableLength, make_denoiser
 from entropy_valley.decoding.variable_length import Guess, Revealed
 from entropy_valley.lengths import Sentence, make_method
-from entropy_valley.translation.pipeline import Inputs, Pipeline
 
 EOS = 1
 
@@ -105,8 +104,6 @@ DECODERS = [
     ("daedal", {"eos_window": 32}),
     ("rho_eos", {}),
     ("daedal", {"eos_window": 12, "appended_eos": 6}),
-    ("confidence_threshold", {"threshold": 0.6, "block": 8}),
-    ("confidence_threshold", {"threshold": 0.7}),
     ("semi_autoregressive", {"block": 4, "tokens": 2}),
 ]
 
@@ -138,11 +135,6 @@ def plain(backbone, canvas, order, settings):
         return reference_variants.rho_eos(backbone, canvas.prompt, canvas.length, canvas.most)
     if order == "semi_autoregressive":
         return reference_variants.semi_autoregressive(backbone, canvas.prompt, canvas.length, *settings.values())
-    if order == "confidence_threshold":
-        block = settings.get("block", canvas.length)
-        return reference_variants.confidence_threshold(
-            backbone, canvas.prompt, canvas.length, settings["threshold"], block
-        )
     window, appended = settings["eos_window"], settings.get("appended_eos", 0)
     return reference_variants.daedal(backbone, canvas.prompt, canvas.length, window, canvas.most, appended)
 
@@ -158,7 +150,7 @@ def test_many_canvases_together_are_each_the_plain_algorithms(backbone, canvases
         assert (ours.passes, ours.slots) == (len(lengths), sum(lengths))
         assert tokens[: ours.text].count(backbone.eos_id) == 0
         changed += len(tokens) != canvas.length
-    assert changed > 2 or order[0] in ("semi_autoregressive", "confidence_threshold")  # guesses of an EOS are rare
+    assert changed > 2 or order[0] == "semi_autoregressive"  # guesses of an EOS are rare
     assert ledger["rows"] == sum(one.rows for one in filled.values())
     prompts = sum(len(canvas.prompt) * filled[place].passes for place, canvas in enumerate(canvases))
     assert ledger["tokens"] == prompts + sum(one.slots for one in filled.values())
@@ -184,9 +176,8 @@ def test_a_result_is_bit_equal_in_any_company_and_from_a_known_reading(llada, or
 @pytest.mark.parametrize(("start", "window", "most"), [(2, 1, 40), (11, 1, 40), (16, 32, 40)])
 def test_the_first_stage_is_the_plain_algorithms(backbone, canvases, start, window, most):
     prompts = [canvas.prompt for canvas in canvases[:8]]
-    inputs = Inputs("test", range(8), prompts, (), backbone.context)
     length_method = make_method("daedal", {"start": start, "eos_window": window})
-    pipeline = Pipeline.of(Engine(backbone), inputs)
-    rows = chosen_canvases(pipeline, length_method, [Sentence(5, room=most)] * len(prompts))
+    runner, sentences = without_store(Engine(backbone)), in_prompts(prompts, backbone.context)
+    rows = chosen_canvases(runner, sentences, length_method, [Sentence(5, room=most)] * len(prompts))
     for prompt, row in zip(prompts, rows, strict=True):
         assert row["candidates"] == reference_variants.daedal_lengths(backbone, prompt, start, window, most)

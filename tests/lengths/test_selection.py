@@ -4,7 +4,8 @@ import pytest
 from readings import SETTINGS, STATISTICS, choose_canvases, flat, reading
 
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
-from entropy_valley.lengths.base import Example, sentences_of
+from entropy_valley.lengths.base import Example
+from entropy_valley.translation.sentences import Sentences, Texts
 
 
 class Words:
@@ -12,6 +13,8 @@ class Words:
 
     def tokens(self, text):
         return text.split()
+
+    encode = tokens
 
 
 class Closed(dict):
@@ -40,7 +43,7 @@ def test_no_selector_but_oracle_is_given_the_reference(method):
         probes = {n: reading(*range(n)) for n in (3, 4, 5)}
         length_method, _ = length_method.learn([Example(Sentence(4), probes, 4)])
     predicted = PREDICTED if length_method.uses_length_head else [None, None]
-    sentences = sentences_of(ROWS, Words(), length_method, predicted)
+    sentences = Sentences("test", ROWS, Texts(Words()), 128).seen_by(length_method, predicted)
     assert [one.reference_tokens for one in sentences] == [None, None]
     assert [(one.source_tokens, one.predicted, one.source) for one in sentences] == [
         (4, predicted[0], "one two three four"),

@@ -162,8 +162,12 @@ class MostConfident:
     sees_reference = False
     uses_statistics = ("line",)
 
-    def __init__(self, ratios, statistics):
-        self.ratios, self.statistics = ratios, statistics
+    def __init__(self, ratios):
+        self.ratios = ratios
+
+    def with_statistics(self, statistics):
+        self.statistics = statistics
+        return self
 
     def propose(self, sentence, probes):
         return {int(ratio * sentence.source_tokens) for ratio in self.ratios}

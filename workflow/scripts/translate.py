@@ -11,12 +11,12 @@ with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.translation import diagnostics, latency, translations
     from entropy_valley.translation.job import Execution
 
-    execution, rule = Execution.of(job.execution, job.threads), job.rule
+    execution, rule = Execution(**{**job.execution, "threads": job.threads}), job.rule
     if rule == "diagnose":
         diagnostics.write(job.params, execution, job.input.testsets, job.output[0])
     elif rule == "latency":
         # One thread, whatever the job reserves: threads that wait for each other measure the rest of the machine.
-        alone = Execution.of(job.execution, threads=1)
+        alone = Execution(**{**job.execution, "threads": 1})
         latency.write(job.params, alone, job.input.testset, job.output[0])
     elif rule == "shard":
         translations.write_shard(job.params, execution, job.input.testsets, job.output.shard)

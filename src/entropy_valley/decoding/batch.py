@@ -164,7 +164,49 @@ class Batch:
 
     # A step, from the pass to the canvases that leave.
 
-    def slots(self, seen: Pass) -> Slots | None:
+    def step(
+        self, seen: Pass, order: Any, eos_id: int, ahead: Lookahead | None = None
+    ) -> tuple[Batch, list[tuple[Any, ProbeResult | Decoded]], dict[str, int]]:
+        """One step of each canvas after a pass: the order scores the masked slots, and the lowest take their most
+        probable tokens. Then those that go on; the results of those that leave, because they were only to be read or
+        their text is settled; and what a ledger counts of the states that were guessed ``ahead``.
+
+        ``order`` is an :class:`.Order`, None where no canvas is denoised. Here the host waits for the device, and
+        nowhere else. Raises InputError where the model or the order gives NaN.
+        """
+        slots = self._slots(seen)
+        scores = None if slots is None else order.scored(slots)
+        columns = download([*seen.values, *(column for column in (seen.sig, scores) if column is not None)])
+        for place in seen.places[np.isnan(columns[1])]:
+            canvas = self.canvases[self.canvas[place]]
+            problem = f"gives NaN for slot {self.slot[place]} of a canvas of {canvas.length} slots"
+            remedy = "Its weights or its adapter are damaged, or diverged in training: fetch or make them again."
+            raise InputError("model", problem, remedy)
+        denoised = self.denoised
+        rows = denoised[self.canvas[seen.places]]
+        if scores is not None:
+            places, ranks = seen.places[rows], columns.pop()
+            for place in places[np.isnan(ranks)]:
+                owner = self.canvas[place]
+                raise order.not_a_number(self.canvases[owner], int(self.slot[place]), self.steps[owner])
+            tokens, _, logprobs, *_ = (column[rows] for column in columns)
+            self.guess[places], self.score[places] = tokens, ranks
+            self._reveal(places, ranks, tokens, logprobs)
+        batch: Batch = self
+        results: list[tuple[Any, ProbeResult | Decoded]] = []
+        counts: dict[str, int] = {}
+        if not denoised.all():
+            read, batch = self.split((~denoised).tolist())
+            results += read._readings([column[~rows].tolist() for column in columns])
+        if ahead and ahead.follows:
+            batch, counts = ahead.followed(batch, seen)
+        settled = batch._settled(eos_id)
+        if any(settled):
+            filled, batch = batch.split(settled)
+            results += filled._decoded(filled._first(eos_id).tolist())
+        return batch, results, counts
+
+    def _slots(self, seen: Pass) -> Slots | None:
         """What an order sees of a pass: the masked slots of the canvases that are denoised; None if there are none."""
         denoised = self.denoised
         if not denoised.any():
@@ -184,30 +226,6 @@ class Batch:
         if canvases[0].sigs:  # of all canvases or of none: they share the order
             slots = dataclasses.replace(slots, sig=slots.of_all([canvas.sigs for canvas in canvases]))
         return slots
-
-    def advance(self, seen: Pass, scores: Tensor | None) -> tuple[Self, list[tuple[Any, ProbeResult]]]:
-        """One step of each canvas; those that were only to be read are not in the new batch, but in the list.
-
-        ``scores`` are the order's, of the :meth:`slots`. Here the host waits for the device, and nowhere else. Raises
-        InputError where the model gives NaN.
-        """
-        columns = download([*seen.values, *(column for column in (seen.sig, scores) if column is not None)])
-        for place in seen.places[np.isnan(columns[1])]:
-            canvas = self.canvases[self.canvas[place]]
-            problem = f"gives NaN for slot {self.slot[place]} of a canvas of {canvas.length} slots"
-            remedy = "Its weights or its adapter are damaged, or diverged in training: fetch or make them again."
-            raise InputError("model", problem, remedy)
-        denoised = self.denoised
-        rows = denoised[self.canvas[seen.places]]
-        if scores is not None:
-            places, ranks = seen.places[rows], columns.pop()
-            tokens, _, logprobs, *_ = (column[rows] for column in columns)
-            self.guess[places], self.score[places] = tokens, ranks
-            self._reveal(places, ranks, tokens, logprobs)
-        if denoised.all():
-            return self, []
-        leaving, rest = self.split((~denoised).tolist())
-        return rest, leaving._readings([column[~rows].tolist() for column in columns])
 
     def _reveal(self, places: Array, scores: Array, tokens: Array, logprobs: Array) -> None:
         """In place: of each canvas its next count of lowest-scored slots take their most probable tokens. ``places``
@@ -234,17 +252,9 @@ class Batch:
             start += masks
         return readings
 
-    def release(self, eos_id: int) -> tuple[Self, list[tuple[Any, Decoded]]]:
-        """The canvases that go on, and the results of those whose text is settled: an EOS, or the end, with no mask
-        before it, or all steps done and one more."""
-        flags = self._settled(eos_id)
-        if not any(flags):
-            return self, []
-        settled, rest = self.split(flags)
-        return rest, settled._decoded(settled._first(eos_id).tolist())
-
     def _settled(self, eos_id: int) -> list[bool]:
-        """Whether the text of each canvas is settled."""
+        """Whether the text of each canvas is settled: an EOS, or the end, with no mask before it, or all steps done and
+        one more."""
         first_mask, first_eos = self._first(self.mask_id), self._first(eos_id)
         steps = np.array([len(canvas.counts) for canvas in self.canvases])
         done = np.array(self.steps) > steps  # a mask that was revealed as one takes a step more

@@ -13,6 +13,7 @@ attend to the keys and values that the prompt had in the last such pass.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import heapq
 import itertools
@@ -75,8 +76,8 @@ class Reuse:
     """Which passes compute the prompt of one canvas. With nothing set all of its own do, which is exact.
 
     With ``refresh`` each of its passes whose number (from 0) is a multiple of it; with ``beside`` one over an all-mask
-    canvas of that many slots behind the same prompt. ``is_source``: canvases ``beside`` this one may come when it is
-    done.
+    canvas of that many slots behind the same prompt, with 0 one over the prompt alone. ``is_source``: canvases
+    ``beside`` this one may come when it is done.
     """
 
     refresh: int | None = None
@@ -94,52 +95,41 @@ class Reuse:
         return self.refresh is not None and is_kept and step % self.refresh > 0
 
 
-NO_REUSE = Reuse()
+NO_REUSE, OF_PROMPT = Reuse(), Reuse(beside=0)
 
 KEY, NEVER, PART = "prompt_cache", "never", "prompt cache"  # PART: of a decoder's name in signatures
 
 
 @dataclass(frozen=True)
 class CachePolicy:
-    """What a job asks for: the prompt is computed in every ``refresh``-th pass, from 1 on; None: in all."""
+    """What a job may ask for: the prompt is computed in every ``refresh``-th pass alone."""
 
-    refresh: int | None = None
+    refresh: int
 
     @classmethod
-    def of(cls, spec: Mapping[str, Any]) -> Self:
-        """What a job's spec says; for ``never`` more than there are passes."""
+    def of(cls, spec: Mapping[str, Any]) -> Self | None:
+        """What a job's spec says, None of an exact one; for ``never`` more than there are passes."""
         setting = spec.get(KEY, 1)
-        return cls(sys.maxsize if setting == NEVER else None if setting == 1 else setting)
+        return None if setting == 1 else cls(sys.maxsize if setting == NEVER else setting)
 
     @property
-    def is_exact(self) -> bool:
-        return self.refresh is None
-
-    @property
-    def names(self) -> list[str]:
-        """What a decoder's name says of it: nothing of an exact one."""
-        if self.is_exact:
-            return []
-        return [f"{PART}, {NEVER} renewed" if self.refresh == sys.maxsize else f"{PART} {self.refresh}"]
+    def name(self) -> str:
+        """What a decoder's name says of it."""
+        return f"{PART}, {NEVER} renewed" if self.refresh == sys.maxsize else f"{PART} {self.refresh}"
 
     def of_probe(self, lengths: Sequence[int]) -> Reuse:
         """For the last of the ``lengths`` that a sentence's probes have, different ones in the order of the probes."""
-        if self.refresh is None:
-            return NO_REUSE
         number = len(lengths) - 1
         first = number // self.refresh * self.refresh
         return Reuse(is_source=True) if first == number else Reuse(beside=lengths[first])
 
     def of_canvas(self, passes: int) -> Reuse:
         """For a canvas of so many passes; one pass is exact."""
-        return NO_REUSE if self.refresh is None or passes == 1 else Reuse(min(self.refresh, passes))
+        return NO_REUSE if passes == 1 else Reuse(min(self.refresh, passes))
 
     def saved(self, steps: Sequence[int]) -> int:
         """How many of these steps take the prompt from an earlier one of them."""
-        return 0 if self.refresh is None else sum(step % self.refresh > 0 for step in steps[1:])
-
-
-NO_CACHE = CachePolicy()
+        return sum(step % self.refresh > 0 for step in steps[1:])
 
 
 def footnote(decoder: str) -> str | None:
@@ -185,22 +175,15 @@ class Canvas:
         """Its prompt, and that without the source, if it has one."""
         return [tuple(prompt) for prompt in (self.prompt, self.sourceless) if prompt is not None]
 
-    @property
-    def size(self) -> int:
-        """Tokens of prompt and canvas."""
-        return len(self.prompt) + self.length
-
     @functools.cached_property
     def cost(self) -> int:
         """The most tokens that one pass over it takes."""
         return sum(len(prompt) + self.length for prompt in self.prompts)
 
     @functools.cached_property
-    def sources(self) -> dict[bool, list[SharedSource]]:
-        """The sequences that compute the rows of its prompts; none if its own passes do. By whether all canvases behind
-        a prompt share its rows, because these see none of them."""
-        beside = [] if self.reuse.beside is None else [(prompt, self.reuse.beside) for prompt in self.prompts]
-        return {True: [(prompt, 0) for prompt in self.prompts], False: beside}
+    def sources(self) -> list[SharedSource]:
+        """The sequences that compute the rows of its prompts; none if its own passes do."""
+        return [] if self.reuse.beside is None else [(prompt, self.reuse.beside) for prompt in self.prompts]
 
 
 class FinishedText(NamedTuple):
@@ -228,8 +211,10 @@ class Queue:
 
     def put(self, name: Any, canvas: Canvas) -> None:
         """Let a canvas wait; its result will come under ``name``."""
-        self.sources.update(canvas.sources[self._shared])
-        slots = 0 if self._shared else canvas.length if canvas.reuse.beside is None else canvas.reuse.beside
+        if self._shared:  # exactly, whatever is asked for
+            canvas = dataclasses.replace(canvas, reuse=OF_PROMPT)
+        self.sources.update(canvas.sources)
+        slots = canvas.length if canvas.reuse.beside is None else canvas.reuse.beside
         # The prompt's tokens are in the key so that equal ones stand together; arrivals decide between equal canvases.
         new, prompt = not (canvas.start or canvas.tokens), canvas.prompts[0]
         heapq.heappush(self.heap, (new, -len(prompt) - slots, prompt, next(self._arrivals), name, canvas))
@@ -237,7 +222,7 @@ class Queue:
     def take(self) -> tuple[Any, Canvas]:
         """The canvas whose turn it is, by its name; it does not wait any longer."""
         name, canvas = heapq.heappop(self.heap)[-2:]
-        self.sources.subtract(canvas.sources[self._shared])  # counts of 0 stay: nobody looks for their keys
+        self.sources.subtract(canvas.sources)  # counts of 0 stay: nobody looks for their keys
         return name, canvas
 
 

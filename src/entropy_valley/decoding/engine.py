@@ -20,7 +20,7 @@ The rows of a batch of two canvases, 3 and 2 slots behind prompts of 2 and 4 tok
               |       ^  ^    |          ^  ^    |     family, which predicts the next position, those before
 
 Rows attend inside their own canvas alone. The loop is :meth:`Engine.run`, a pass is :meth:`Engine._read`, and what a
-pass does to the canvases is :meth:`.Batch.advance` and :meth:`.Batch.release`.
+pass does to the canvases is :meth:`.Batch.step`.
 
 Compared with the plain algorithm, the engine skips steps that reveal nothing; the all-mask pass, where a probe has run
 it; the last layer and the LM head on rows that are not masked; the full softmax; and all passes after the text is
@@ -52,7 +52,7 @@ from entropy_valley.decoding.head import (
     sourced_values,
     whole_sums,
 )
-from entropy_valley.decoding.orders import Order, needs_sourceless, not_a_number, scored
+from entropy_valley.decoding.orders import Order, needs_sourceless
 from entropy_valley.decoding.prompts import CachedPrompts, PassBudget
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import pack
@@ -126,13 +126,9 @@ class Engine:
                 torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
                 continue
             # 3. Each canvas reveals its next slots. It leaves when it was only to be read, or when its text is settled.
-            batch, readings = _step(ahead.whole, seen, order)
-            yield from readings
-            if ahead.follows:
-                batch, counts = ahead.followed(batch, seen)
-                self.ledger.update(counts)
-            batch, settled = batch.release(self.backbone.eos_id)
-            yield from settled
+            batch, results, counts = ahead.whole.step(seen, order, self.backbone.eos_id, ahead)
+            self.ledger.update(counts)
+            yield from results
         self.prompts.empty()
 
     @torch.inference_mode()
@@ -154,7 +150,7 @@ class Engine:
 
     def _enter(
         self, batch: Batch, named: Sequence[tuple[Any, Canvas]], order: Order | None
-    ) -> tuple[Batch, list[tuple[Any, Decoded]]]:
+    ) -> tuple[Batch, list[tuple[Any, ProbeResult | Decoded]]]:
         """The batch with the named canvases behind it; and the results of those that a known first step settles."""
         if not named:
             return batch, []
@@ -172,8 +168,8 @@ class Engine:
         starts = [canvas.start for canvas in starting.canvases]
         columns = ([getattr(start, name) for start in starts] for name in VALUES)
         values = SlotValues(*(torch.from_numpy(np.concatenate(column)) for column in columns))
-        starting, _ = _step(starting, Pass(starting.masked(), values, np.zeros((2, len(starts)))), order)
-        starting, settled = starting.release(self.backbone.eos_id)
+        seen = Pass(starting.masked(), values, np.zeros((2, len(starts))))
+        starting, settled, _ = starting.step(seen, order, self.backbone.eos_id)
         return batch.cat(starting, others), settled
 
     def _attempt(self, batch: Batch, order: Order | None, alone: bool = False) -> Pass | None:
@@ -236,15 +232,3 @@ def _room(backbone: Backbone) -> int:
     """
     weights = sum(weight.numel() for weight in backbone.model.model.layers.parameters())
     return 512 if backbone.device.type == "cuda" else 10**8 // weights
-
-
-def _step(batch: Batch, seen: Pass, order: Order | None) -> tuple[Batch, list[tuple[Any, ProbeResult]]]:
-    """One step of each canvas after a pass: the order scores the masked slots, and the lowest take their most probable
-    tokens. Those that were only to be read are not in the new batch, but in the list."""
-    slots = batch.slots(seen)
-    scores = None if slots is None else scored(order, slots)
-    batch, readings = batch.advance(seen, scores)
-    for place in np.flatnonzero(np.isnan(batch.score)):
-        canvas = batch.canvas[place]
-        raise not_a_number(order, batch.canvases[canvas], int(batch.slot[place]), batch.steps[canvas] - 1)
-    return batch, readings

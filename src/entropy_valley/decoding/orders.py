@@ -50,6 +50,26 @@ class Order(Section):
     def scores(self, slots: Slots) -> Tensor:
         """One number per masked slot."""
 
+    def scored(self, slots: Slots) -> Tensor:
+        """The same. Raises InputError where a user's own order does not return one number a slot;
+        :meth:`not_a_number` is for NaN."""
+        if type(self) in ORDERS.values():
+            return self.scores(slots)
+        about = f"sentence {slots.canvases[0].sentence!r} and all in its pass"
+        with plugins.calling(self, "scores", about):
+            scores = self.scores(slots)
+        if not isinstance(scores, type(slots.position)) or scores.shape != slots.position.shape:
+            problem = f"returned {type(scores).__name__} {tuple(getattr(scores, 'shape', ()))}"
+            remedy = f"Return a tensor with one number for each of the {len(slots.position)} slots."
+            raise plugins.refused(self, "scores", about, problem, remedy)
+        return scores
+
+    def not_a_number(self, canvas: Canvas, slot: int, step: int) -> InputError:
+        """The error for an order that gives a slot NaN at a step (both from 0)."""
+        about = f"sentence {canvas.sentence!r}, canvas of {canvas.length} slots, slot {slot}, step {step}"
+        remedy = "Give every masked slot a number. A stepwise SIG is NaN in steps that `needs_sourceless` leaves out."
+        return plugins.refused(self, "scores", about, "gives NaN", remedy)
+
 
 class SourceGuided(Order):
     """An order that asks for the SIG of a slot. The paper names such orders and defines neither.
@@ -287,30 +307,6 @@ ORDERS: dict[str, type[Order]] = {
         Random,
     )
 }
-
-
-def scored(order: Order | None, slots: Slots) -> Tensor:
-    """What an order says of each slot. Raises InputError where a user's own does not return one number a slot;
-    :func:`not_a_number` is for NaN."""
-    if order is None:
-        raise ValueError("a canvas is to be denoised, and there is no order")
-    if type(order) in ORDERS.values():
-        return order.scores(slots)
-    about = f"sentence {slots.canvases[0].sentence!r} and all in its pass"
-    with plugins.calling(order, "scores", about):
-        scores = order.scores(slots)
-    if not isinstance(scores, type(slots.position)) or scores.shape != slots.position.shape:
-        problem = f"returned {type(scores).__name__} {tuple(getattr(scores, 'shape', ()))}"
-        remedy = f"Return a tensor with one number for each of the {len(slots.position)} slots."
-        raise plugins.refused(order, "scores", about, problem, remedy)
-    return scores
-
-
-def not_a_number(order: Order | None, canvas: Canvas, slot: int, step: int) -> InputError:
-    """The error for an order that gives a slot NaN at a step (both from 0)."""
-    about = f"sentence {canvas.sentence!r}, canvas of {canvas.length} slots, slot {slot}, step {step}"
-    remedy = "Give every masked slot a number. A stepwise SIG is NaN in steps that `needs_sourceless` leaves out."
-    return plugins.refused(order, "scores", about, "gives NaN", remedy)
 
 
 # --- The schedule.

@@ -74,7 +74,7 @@ class CachedPrompts:
         needed: set[RowSource] = set()
         for batch in batches:
             for name, canvas in zip(batch.names, batch.canvases, strict=True):
-                needed.update(canvas.sources[self.are_shared] or [own(name, prompt) for prompt in canvas.prompts])
+                needed.update(canvas.sources or [own(name, prompt) for prompt in canvas.prompts])
         # Cheaper than to compute them again, as long as there is room.
         if self.cached and 2 * self.pool.used <= self.most:
             needed.update(source for source in self.cached if self.waiting[source])  # type: ignore[index]
@@ -126,7 +126,7 @@ class CachedPrompts:
         """Where the prompt of each canvas comes from, if not from its own pass; which sequence of the pass computes the
         rows of a source; and the sequences that run ``behind`` the canvases, because none of these is the same."""
         # Both prompts of a canvas have a source or none has: the first one says which.
-        shared = [next(iter(canvas.sources[self.are_shared]), None) for canvas in whole.canvases]
+        shared = [next(iter(canvas.sources), None) for canvas in whole.canvases]
         needed = dict.fromkeys(source for source in shared if source)
         sources: list[RowSource | None] = [*shared]
         giving: dict[RowSource, int] = {}
@@ -151,7 +151,7 @@ class CachedPrompts:
             if source not in self.cached and source not in giving:
                 prompt, slots = source
                 giving[source] = len(whole) + len(behind)
-                tokens = prompt[: self.rows(prompt)] if self.are_shared else (*prompt, *[whole.mask_id] * slots)
+                tokens = (*prompt, *[whole.mask_id] * slots) if slots else prompt[: self.rows(prompt)]
                 behind.append(list(tokens))
         return sources, giving, behind
 
@@ -182,8 +182,8 @@ class PassBudget:
         self._whole: set[RowSource] = set()  # canvases of the pass that run all their rows
         self.rows, self.kept = 0, prompts.pool.used
         self.beyond: list[bool] = []
-        for state in zip(batch.canvases, batch.steps, batch.names, strict=True):
-            self.add(*state)
+        for canvas, step, name in zip(batch.canvases, batch.steps, batch.names, strict=True):
+            self.add(canvas, step, name)
             self.beyond.append(bool(self.beyond) and not self._fits(self.rows, self.kept))
 
     def take(self, queue: Queue) -> list[tuple[Any, Canvas]]:
@@ -203,21 +203,23 @@ class PassBudget:
     def add(self, canvas: Canvas, step: int = 0, name: Any = None) -> None:
         """Count a canvas in: its ``step``-th pass."""
         self.rows, self.kept = self.after(canvas, step, name)
-        sources = canvas.sources[self._prompts.are_shared]
-        self._kept.update(sources)
-        if not (step or sources or canvas.tokens or canvas.reuse.refresh):
+        self._kept.update(canvas.sources)
+        if not (step or canvas.sources or canvas.tokens or canvas.reuse.refresh):
             self._whole.add((tuple(canvas.prompt), canvas.length))
 
     def after(self, canvas: Canvas, step: int = 0, name: Any = None) -> tuple[int, int]:
         """Rows to run and rows kept with a canvas more; one that comes from the queue needs no name."""
-        rows, kept, sources = self.rows, self.kept, canvas.sources[self._prompts.are_shared]
+        rows, kept, sources = self.rows, self.kept, canvas.sources
         for prompt in canvas.prompts:
             rows += len(prompt) + canvas.length
-            is_kept = canvas.reuse.refresh is not None and own(name, prompt) in self._prompts.cached
-            if sources or (canvas.reuse.refresh and canvas.reuse.attends(step, is_kept)):
+            if sources:
                 rows -= self._prompts.rows(prompt)
-            elif canvas.reuse.refresh and not is_kept:
-                kept += self._prompts.rows(prompt)
+            elif canvas.reuse.refresh:
+                is_kept = own(name, prompt) in self._prompts.cached
+                if canvas.reuse.attends(step, is_kept):
+                    rows -= self._prompts.rows(prompt)
+                elif not is_kept:
+                    kept += self._prompts.rows(prompt)
         for source in set(sources) - self._kept:
             prompt, slots = source
             rows += 0 if source in self._whole else len(prompt) + slots

@@ -8,7 +8,6 @@ the end of the page calls it.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import operator
 from abc import abstractmethod
@@ -17,13 +16,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, model_validator
+from pydantic import Field
 
 from entropy_valley import plugins
 from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.lengths.statistics import LengthLine, LengthStatistics, confidence_curve
-from entropy_valley.model.prompt import Prompt
 from entropy_valley.settings import JsonObject, PerDirection, Printed, Ratios, Section
 
 Probes = Mapping[int, ProbeResult]  # by the slots of the all-mask canvas that was read
@@ -90,7 +88,7 @@ class LengthMethod(Section):
     earlier probes. ``probes`` maps each probed length to the reading of its all-mask canvas.
 
     A class without this base works too. It has ``sees_reference``, ``propose`` and ``choose``, and takes its settings
-    as keyword arguments. It may declare the other attributes, and ``learn``.
+    as keyword arguments. It may declare the other attributes, and have ``learn`` and ``with_statistics``.
     """
 
     sees_reference: ClassVar[bool] = False  # each sentence has the length of its reference
@@ -187,15 +185,11 @@ class Fitted(LengthMethod):
     uses_statistics: ClassVar[Sequence[str]] = ("line",)
     _statistics: LengthStatistics = LengthStatistics()
 
-    @model_validator(mode="wrap")
-    @classmethod
-    def _with_statistics(cls, settings: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
-        """Takes the keyword argument ``statistics`` beside the settings."""
-        if not isinstance(settings, Mapping) or not isinstance(settings.get("statistics"), LengthStatistics | None):
-            return validate(settings)
-        method = validate({key: value for key, value in settings.items() if key != "statistics"})
-        method._statistics = settings.get("statistics") or LengthStatistics()
-        return method
+    def with_statistics(self, statistics: LengthStatistics) -> Self:
+        """The same method with what was measured."""
+        fitted = self.model_copy()
+        fitted._statistics = statistics
+        return fitted
 
     @property
     def statistics(self) -> LengthStatistics:
@@ -228,13 +222,12 @@ PARTS = ("sees_reference", "propose", "choose")  # what every method has
 def make_method(name: str, settings: JsonObject, statistics: LengthStatistics | None = None) -> LengthMethod:
     """A length method from its settings for one direction. If they have the key ``method``, it names the class.
 
-    ``statistics`` are passed on if the class uses them. Without them such a method can be made, but not used. Raises
-    InputError if the name is unknown or the class refuses the settings.
+    If the class uses ``statistics``, the method gets them. Without them it can be made, but not used. Raises InputError
+    if the name is unknown or the class refuses the settings.
     """
     keywords = {key: value for key, value in settings.items() if key != "method"}
-    if declared(find_method(name, settings), "uses_statistics"):
-        keywords["statistics"] = statistics
-    return plugins.make("length method", LENGTH_METHODS, settings.get("method", name), keywords, PARTS)
+    method = plugins.make("length method", LENGTH_METHODS, settings.get("method", name), keywords, PARTS)
+    return method.with_statistics(statistics) if statistics and declared(method, "uses_statistics") else method
 
 
 def find_method(name: str, settings: JsonObject) -> type:
@@ -336,27 +329,3 @@ def canvas_row(choice: Choice, sentence: Sentence, probes: Probes, passes: int =
         **({"contenders": contenders} if len(contenders) > 1 else {}),
         **({"rescoring": True} if len(contenders) > 1 and choice.rescoring else {}),
     }
-
-
-def sentences_of(
-    rows: Sequence[Mapping[str, str]],
-    prompt: Prompt,
-    method: LengthMethod,
-    predicted: Iterable[Mapping[int, float] | None] = (),
-    rooms: Iterable[int | None] = (),
-) -> list[Sentence]:
-    """What the method may know of each row of the test set: of the target nothing, unless it says it sees it.
-
-    ``predicted`` is what a length head says of each row, for a method that uses it; ``rooms`` are the slots that the
-    context leaves for each.
-    """
-    return [
-        Sentence(
-            len(prompt.tokens(row["source"])),
-            len(prompt.tokens(row["target"])) if method.sees_reference else None,
-            lengths,
-            room,
-            row["source"],
-        )
-        for row, lengths, room in itertools.zip_longest(rows, predicted, rooms)
-    ]

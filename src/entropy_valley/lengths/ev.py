@@ -11,7 +11,6 @@ import operator
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
@@ -257,39 +256,25 @@ class AdaptiveEntropyValley(OnRatios):
     def propose(self, sentence: Sentence, probes: Probes) -> Iterable[int]:
         # Each round takes all steps again from the grid on: what was probed decides them as it did before, and only
         # the last step can be new.
-        below, above = 0, 0
+        ratios = sorted(Fraction(str(ratio)) for ratio in self.ratios)  # the config's decimals, exactly
+        low, high = ratios[:2], ratios[-2:]
+        below = above = self.extensions if len(ratios) > 1 else 0
         while True:
-            window = self._lengths(sentence, below, above)
+            window = {self.slots(ratio, sentence) for ratio in ratios}
             if window - probes.keys():
                 return window
             best = valley({length: probes[length] for length in window}).length
+            lower = ratios[0] - (low[-1] - low[0])
             # No step below goes to a ratio of 0 or less. A window of one length grows on both sides.
-            can_fall = below < self._most and self._edges(below + 1, 0)[0] > 0
-            lower = below + (best == min(window) and can_fall)
-            upper = above + (best == max(window) and above < self._most)
-            if (lower, upper) == (below, above):
+            falls, rises = best == min(window) and below > 0 and lower > 0, best == max(window) and above > 0
+            if not (falls or rises):
                 return ()
-            below, above = lower, upper
+            if falls:
+                ratios.insert(0, lower)
+                below -= 1
+            if rises:
+                ratios.append(ratios[-1] + (high[-1] - high[0]))
+                above -= 1
 
     def choose(self, sentence: Sentence, probes: Probes) -> Choice:
         return valley(probes)
-
-    @cached_property
-    def _exact(self) -> list[Fraction]:
-        """The grid, ascending: the config's decimals, exactly."""
-        return sorted(Fraction(str(ratio)) for ratio in self.ratios)
-
-    @property
-    def _most(self) -> int:
-        """Steps on a side; a grid of one ratio has none."""
-        return self.extensions if len(self.ratios) > 1 else 0
-
-    def _edges(self, below: int, above: int) -> tuple[Fraction, Fraction]:
-        """The outermost ratios after so many steps."""
-        low, high = self._exact[:2], self._exact[-2:]
-        return low[0] - below * (low[-1] - low[0]), high[-1] + above * (high[-1] - high[0])
-
-    def _lengths(self, sentence: Sentence, below: int, above: int) -> set[int]:
-        beyond = (self._edges(min(step, below), min(step, above)) for step in range(1, self._most + 1))
-        ratios = {*self._exact, *(ratio for edges in beyond for ratio in edges)}
-        return {self.slots(ratio, sentence) for ratio in ratios}

@@ -10,10 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
+import numpy as np
 
 FOLDS = 5  # of the choices, for held-out likelihoods
 PRIOR = 10.0  # standard deviation of each weight's normal prior, for features of standard deviation 1: nearly none
@@ -34,7 +32,6 @@ def fit(choices: Sequence[Observed], features: Sequence[str]) -> dict[str, float
     A normal prior keeps weights finite where candidates are told apart without an error. A feature that never differs
     between the candidates of a choice has the weight 0.
     """
-    import numpy as np
     from scipy.optimize import minimize  # here: every start of Snakemake imports the length methods
 
     tables = [_table(choice, features) for choice in choices]
@@ -86,14 +83,10 @@ def held_out(choices: Sequence[Observed], features: Sequence[str]) -> float:
 
 
 def _table(choice: Observed, features: Sequence[str]) -> np.ndarray:
-    import numpy as np
-
     return np.array([[candidate[name] for name in features] for candidate in choice.candidates], dtype=float)
 
 
 def _shares(table: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    import numpy as np
-
     costs = table @ weights
     shares = np.exp(costs.min() - costs)
     return shares / shares.sum()

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from entropy_valley.errors import InputError
 from entropy_valley.model.prompt import PLACE, Prompt
 from entropy_valley.settings import JsonObject
@@ -16,19 +18,16 @@ PERCENTILES = (10, 30, 50, 70, 90)  # five ratios for the grid of EV: the ends, 
 
 
 def length_ratios(pairs: Iterable[Mapping[str, str]], tokenizer: Any) -> dict[str, float]:
-    """The :func:`moments` of |y|/|x| over pairs ``{source, target}``, in tokens without special ones.
+    """Median, mean and number of the ratios |y|/|x| of pairs ``{source, target}``, in tokens without special ones, and
+    their :data:`PERCENTILES`: ``p10`` and so on.
 
     Raises InputError where no source has a token.
     """
-    tokens = Prompt(PLACE, tokenizer).tokens
-    counts = ((len(tokens(pair["source"])), len(tokens(pair["target"]))) for pair in pairs)
-    return moments([target / source for source, target in counts if source])
-
-
-def moments(ratios: Sequence[float]) -> dict[str, float]:
-    """Median, mean and number of ratios, and their :data:`PERCENTILES`: ``p10`` and so on."""
-    import numpy as np  # here: every start of Snakemake imports the length methods
-
+    tokens, ratios = Prompt(PLACE, tokenizer).tokens, []
+    for pair in pairs:
+        source, target = len(tokens(pair["source"])), len(tokens(pair["target"]))
+        if source:
+            ratios.append(target / source)
     if not ratios:
         raise InputError("length ratios", "no training pair has a source", "Give a corpus of sentence pairs.")
     ratio = {"median": statistics.median(ratios), "mean": math.fsum(ratios) / len(ratios), "pairs": len(ratios)}
@@ -132,8 +131,7 @@ def confidence_bias(points: Iterable[tuple[int, float]]) -> JsonObject:
 
 
 def _fit(means: Sequence[tuple[int, float, int]]) -> list[float]:
-    import numpy as np
-    from scipy.optimize import curve_fit
+    from scipy.optimize import curve_fit  # here: every start of Snakemake imports the length methods
 
     def curve(length: Any, a: float, b: float, c: float, d: float, e: float) -> Any:
         return a * np.exp(-b * length) + c * np.exp(-d * length) + e

@@ -9,7 +9,8 @@ from typing import Any
 from entropy_valley import files
 from entropy_valley.revisions import GENERATION
 from entropy_valley.settings import JsonObject
-from entropy_valley.translation.job import RunModel, Sentences
+from entropy_valley.translation.job import RunModel
+from entropy_valley.translation.sentences import Sentences
 from entropy_valley.translation.settings import Search
 
 LIBRARY = f"transformers {importlib.metadata.version('transformers')}"
@@ -20,25 +21,26 @@ def search_of(spec: JsonObject) -> Search:
     return Search(**{name: spec[name] for name in Search.model_fields})
 
 
-def translate(sentences: Sentences, search: Search) -> list[dict[str, Any]]:
+def translate(model: RunModel, sentences: Sentences) -> list[dict[str, Any]]:
     """Hypothesis rows ``{id, hypothesis, length, tokens, logprob, calls}``.
 
     ``tokens`` are the ids before the EOS and ``length`` counts the EOS too: where both agree, the search ended
     without one. ``logprob`` is the mean over these ``length`` tokens (nats, four decimals). ``calls`` are the decoder
     passes that they took, one each. Raises InputError, before any pass, for a prompt that fills the context.
     """
-    model, inputs = sentences.model, sentences.inputs
-    limits = [min(search.max_new_tokens, inputs.room(place)) for place in range(len(inputs.prompts))]
+    search = search_of(model.spec)
+    limits = [min(search.max_new_tokens, sentences.room(place)) for place in range(len(sentences.rows))]
     stage = ["beam", GENERATION, model.digest, f"{model.numerics}|{LIBRARY}"]  # no engine's modes
     own = [search.beams, search.length_penalty, *([] if search.early_stopping else ["heuristic"])]
-    pairs = list(zip(inputs.prompts, limits, strict=True))
+    pairs = list(zip(sentences.prompts, limits, strict=True))
     keys = [files.digest([*stage, list(prompt), *own, limit]) for prompt, limit in pairs]
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        from entropy_valley.translation.beam_search import BeamSearch, Task  # here: it imports torch
+        from entropy_valley.translation.beam_search import Task, beam_search  # here: it imports torch
 
-        beams = BeamSearch(model.backbone, search, model.ledger, model.execution.token_budget)
-        for index, hypothesis in beams.run([Task(*pairs[place]) for place in missing]):
+        tasks = [Task(*pairs[place]) for place in missing]
+        done = beam_search(model.backbone, search, tasks, model.ledger, model.execution.token_budget)
+        for index, hypothesis in done:
             yield missing[index], vars(hypothesis)
 
     rows = []
@@ -56,8 +58,9 @@ def summary(rows: Sequence[JsonObject]) -> dict[str, float]:
     return {"sentences": len(rows), "unfinished": unfinished, "calls": sum(row["calls"] for row in rows)}
 
 
-def signature(model: RunModel, search: Search) -> JsonObject:
+def signature(model: RunModel) -> JsonObject:
     """What the hypotheses depend on beside the data: the decoder, the backbone and the adapter."""
+    search = search_of(model.spec)
     return model.signature(
         LIBRARY,
         f"beam{search.beams}",

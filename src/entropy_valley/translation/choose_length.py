@@ -67,7 +67,7 @@ def choose_length(
         row, probes = end.value
     if row["length"] not in probes:
         probes[row["length"]] = read(row["length"])
-    return Translation.of(chosen_by, row, probes, "", row["length"])
+    return Translation.of(row, probes)
 
 
 def _rows(answer: Any, rows: int) -> torch.Tensor:

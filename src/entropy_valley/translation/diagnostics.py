@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,8 @@ from entropy_valley.decoding.requests import gains
 from entropy_valley.lengths.base import candidate_length
 from entropy_valley.lengths.ev import mean_entropy
 from entropy_valley.settings import JsonObject
-from entropy_valley.translation.job import Execution, RunModel, Sentences
+from entropy_valley.translation.job import Execution, RunModel
+from entropy_valley.translation.sentences import Sentences
 
 # --- The entropy valley of a test set: all-mask canvases around the reference's length, and on a dense grid of
 # ratios.
@@ -33,19 +34,6 @@ class ValleyCanvas(NamedTuple):
     length: int
 
 
-def around_reference(rows: Iterable[int], targets: Sequence[int], reach: int) -> list[ValleyCanvas]:
-    """Canvases of -reach … +reach slots beside the reference's tokens and its EOS; none that is too short to choose."""
-    places = (
-        ValleyCanvas(row, offset, targets[row] + 1 + offset) for row in rows for offset in range(-reach, reach + 1)
-    )
-    return [place for place in places if place.length >= SHORTEST]
-
-
-def on_grid(rows: Iterable[int], sources: Sequence[int], ratios: Sequence[float]) -> list[ValleyCanvas]:
-    """The candidate canvas of every ratio, as EV takes it."""
-    return [ValleyCanvas(row, ratio, candidate_length(ratio, sources[row])) for row in rows for ratio in ratios]
-
-
 def curve(places: Sequence[ValleyCanvas], entropies: Sequence[float]) -> list[dict[str, Any]]:
     """By place on the curve, ascending: ``at``; over its sentences the ``mean`` entropy (nats) and its
     ``standard_error`` (null for one sentence); ``mean_length`` in slots; and how many ``sentences``."""
@@ -57,8 +45,8 @@ def curve(places: Sequence[ValleyCanvas], entropies: Sequence[float]) -> list[di
         lengths, values = zip(*groups[at], strict=True)
         count = len(values)
         error = statistics.stdev(values) / math.sqrt(count) if count > 1 else None
-        points.append({"at": at, "mean": math.fsum(values) / count, "standard_error": error})
-        points[-1] |= {"mean_length": sum(lengths) / count, "sentences": count}
+        mean, length = math.fsum(values) / count, sum(lengths) / count
+        points.append({"at": at, "mean": mean, "standard_error": error, "mean_length": length, "sentences": count})
     return points
 
 
@@ -90,60 +78,64 @@ def write(params: JsonObject, execution: Execution, testsets: Sequence[str], out
     base = {key: value for key, value in params.items() if key not in (*READERS, "testsets", "made_from")}
     model = RunModel(base, execution)
     with model.store:
-        tests = {Path(path).stem: Sentences.read(model, path) for path in testsets}
+        tests = {Path(path).stem: model.sentences(path) for path in testsets}
         results: dict[str, dict[str, Any]] = {}
         for kind, names in params["testsets"].items():
-            results[kind] = {name: READERS[kind](tests[name], params[kind]) for name in names}
+            results[kind] = {name: READERS[kind](model, tests[name], params[kind]) for name in names}
         files.write_json(out, results)
         model.report("diagnose")
 
 
-def read_valley(sentences: Sentences, spec: JsonObject) -> JsonObject:
-    """The curves of a test set, see :func:`curve`, and the source tokens of each sentence."""
-    around, grid = valley_places(sentences, spec)
-    probes = sentences.inputs.probes([(place.row, place.length) for place in around + grid])
-    entropies = list(map(mean_entropy, sentences.model.runner("probe").answers(probes)))
+def read_valley(model: RunModel, sentences: Sentences, spec: JsonObject) -> JsonObject:
+    """The curves of a test set, see :func:`curve`, and the source tokens of each sentence.
+
+    One curve is of canvases with so many slots less or more than the reference's tokens and its EOS, none too short to
+    choose; the other of those that EV takes for the ratios of the grid. Both count their sentences, so what exceeds the
+    context is left out.
+    """
+    around, grid, sources, targets = [], [], sentences.tokens("source"), sentences.tokens("target")
+    for row in draw(sentences.rows, spec["sentences"], spec["seed"], spec.get("subset", "keyed_hash")):
+        for offset in range(-spec["offset"], spec["offset"] + 1):
+            length = targets[row] + 1 + offset
+            if length >= SHORTEST and sentences.fits(row, length):
+                around.append(ValleyCanvas(row, offset, length))
+        for ratio in spec["ratios"]:
+            length = candidate_length(ratio, sources[row])
+            if sentences.fits(row, length):
+                grid.append(ValleyCanvas(row, ratio, length))
+    probes = [sentences.probe(place.row, place.length) for place in around + grid]
+    entropies = list(map(mean_entropy, model.runner("probe").answers(probes)))
     names = [row["id"] for row in sentences.rows]
     return {
         "offsets": curve(around, entropies[: len(around)]),
         "offsets_complete": complete(around, entropies[: len(around)]),
         "ratios": curve(grid, entropies[len(around) :]),
-        "source_tokens": dict(zip(names, sentences.tokens("source"), strict=True)),
-        "signature": {**sentences.model.signature("all-mask"), "data_digest": sentences.data_digest},
+        "source_tokens": dict(zip(names, sources, strict=True)),
+        "signature": {**model.signature("all-mask"), "data_digest": sentences.data_digest},
     }
 
 
-def valley_places(sentences: Sentences, spec: JsonObject) -> tuple[list[ValleyCanvas], list[ValleyCanvas]]:
-    """Those around the reference's length, and those of the grid of ratios, as the spec says; each within the context,
-    for the curves count their sentences."""
-    rows = draw(sentences.rows, spec["sentences"], spec["seed"], spec.get("subset", "keyed_hash"))
-    around = around_reference(rows, sentences.tokens("target"), spec["offset"])
-    grid = on_grid(rows, sentences.tokens("source"), spec["ratios"])
-    fits = sentences.inputs.fits
-    around = [place for place in around if fits(place.row, place.length)]
-    return around, [place for place in grid if fits(place.row, place.length)]
+def read_sig(model: RunModel, sentences: Sentences, spec: JsonObject) -> list[dict[str, Any]]:
+    """``{id, concentration, mean_sig}`` of each sentence: of the SIG (nats, six decimals) of the slots of its canvas at
+    the reference's length, as Oracle takes it.
 
-
-def read_sig(sentences: Sentences, spec: JsonObject) -> list[dict[str, Any]]:
-    """``{id, concentration, mean_sig}`` of each sentence: of the SIG of its canvas at the reference's length, as Oracle
-    takes it; six decimals."""
+    It is of the kind that an order's ``sig`` names: one probe with a ``stepwise_kl``, or two, the second behind the
+    sentence's distractor.
+    """
+    runner, lengths = model.runner("sig"), [target + 1 for target in sentences.tokens("target")]
+    if spec["sig"] == "stepwise_kl":
+        probes = [sentences.probe(place, length, sentences.sourceless) for place, length in enumerate(lengths)]
+        sigs = [reading.sigs for reading in runner.answers(probes)]
+    else:
+        probes = [sentences.probe(place, length) for place, length in enumerate(lengths)]
+        probes += [sentences.probe(*pair) for pair in zip(sentences.distractors, lengths, strict=True)]
+        readings = runner.answers(probes)
+        sigs = list(map(gains, readings[: len(lengths)], readings[len(lengths) :]))
     rows = []
-    for row, sigs in zip(sentences.rows, slot_sigs(sentences, spec["sig"]), strict=True):
-        share, mean = gini(sigs), statistics.fmean(sigs)
+    for row, of_slots in zip(sentences.rows, sigs, strict=True):
+        share, mean = gini(of_slots), statistics.fmean(of_slots)
         rows.append({"id": row["id"], "concentration": round(share, 6), "mean_sig": round(mean, 6)})
     return rows
-
-
-def slot_sigs(sentences: Sentences, sig: str) -> list[tuple[float, ...]]:
-    """The SIG of each slot (nats) of each sentence's canvas at the reference's length, of the kind that an order's
-    ``sig`` names: one probe with a ``stepwise_kl``, or two, the second behind the sentence's distractor."""
-    canvases = [(place, target + 1) for place, target in enumerate(sentences.tokens("target"))]
-    inputs, runner = sentences.inputs, sentences.model.runner("sig")
-    if sig == "stepwise_kl":
-        return [reading.sigs for reading in runner.answers(inputs.probes(canvases, inputs.sourceless))]
-    distracted = [(inputs.distractors[place], length) for place, length in canvases]
-    readings = runner.answers(inputs.probes(canvases + distracted))
-    return list(map(gains, readings[: len(canvases)], readings[len(canvases) :]))
 
 
 def gini(numbers: Sequence[float]) -> float:

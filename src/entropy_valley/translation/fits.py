@@ -6,18 +6,19 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from entropy_valley import files, plugins
 from entropy_valley.decoding.canvas import SHORTEST
-from entropy_valley.decoding.requests import Probe
+from entropy_valley.decoding.requests import Runner
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, make_method, statistics
-from entropy_valley.lengths.base import Example, Learning, declared, sentences_of
+from entropy_valley.lengths.base import Example, Learning, declared, probing
 from entropy_valley.lengths.baselines import mean_confidence
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.progress import progress
@@ -25,74 +26,56 @@ from entropy_valley.revisions import DECODING, LENGTH_HEAD
 from entropy_valley.settings import JsonObject
 from entropy_valley.store import Store
 from entropy_valley.texts import counted
-from entropy_valley.translation.job import ROW, RunModel, Sentences
-from entropy_valley.translation.pipeline import Pipeline
+from entropy_valley.translation.job import ROW, RunModel
+from entropy_valley.translation.sentences import Sentences
 
 if TYPE_CHECKING:
     import torch
 
-    from entropy_valley.decoding.runner import Work
+    from entropy_valley.decoding.requests import Work
     from entropy_valley.lengths.length_head import LengthHead
-    from entropy_valley.model.prompt import Prompt
-
-Rows = Sequence[dict[str, Any]]  # each with ``source`` and ``target``
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sentence pairs that length methods are fitted to; the ``pipeline`` reads canvases of the first ones."""
+    """Sentence pairs that length methods are fitted to; the ``runner`` reads canvases of the first ones, exactly."""
 
-    rows: Rows
-    prompt: Prompt
-    pipeline: Callable[[int], Pipeline]
-
-    @classmethod
-    def of(cls, sentences: Sentences, limit: int | None = None, store: Store | None = None) -> Self:
-        """Those of a job, or the first of them if there is a limit; readings come from its store, unless another is
-        given."""
-
-        def pipeline(count: int) -> Pipeline:
-            return Pipeline(sentences.model.runner("probe", store), sentences.at(range(count)).inputs)
-
-        return cls(sentences.rows[:limit], sentences.model.prompt, pipeline)
+    sentences: Sentences
+    runner: Runner
 
     def statistics(self, parts: Sequence[str], bias_pairs: int = 0) -> JsonObject:
         """These ``parts`` of the statistics; that of confidences from the first ``bias_pairs`` pairs."""
-        tokens = self.prompt.tokens
-        counts = [(len(tokens(row["source"])), len(tokens(row["target"]))) for row in self.rows]
-        measured: dict[str, Any] = {"line": statistics.length_line(counts)}
+        sources, targets = self.sentences.tokens("source"), self.sentences.tokens("target")
+        measured: dict[str, Any] = {"line": statistics.length_line(list(zip(sources, targets, strict=True)))}
         if "confidence_bias" in parts:
             # A corpus lies in the order of its keyed hash: its beginning is a random sample, and only that is probed.
-            lengths = [target + 1 for _, target in counts[:bias_pairs]]
+            lengths = [target + 1 for target in targets[:bias_pairs]]
             measured["confidence_bias"] = statistics.confidence_bias(self._confidences(lengths))
         return {part: measured[part] for part in parts}
 
     def _confidences(self, lengths: Sequence[int]) -> list[tuple[int, float]]:
         """(length, mean max-probability) of canvases of the first pairs, whose own ``lengths`` are not near."""
-        pipeline = self.pipeline(len(lengths))
-        probes = []
+        sentences, probes = self.sentences.first(len(lengths)), []
         # All pairs at once: their probes share passes, and equal ones are read once.
         for place, own in enumerate(lengths):
             for length in statistics.LENGTHS:
-                if abs(length - own) > statistics.NEAR and pipeline.inputs.fits(place, length):
-                    probes.append(Probe(pipeline.inputs.prompts[place], length))
-        readings = pipeline.runner.answers(probes)
+                if abs(length - own) > statistics.NEAR and sentences.fits(place, length):
+                    probes.append(sentences.probe(place, length))
+        readings = self.runner.answers(probes)
         return [(probe.length, mean_confidence(reading)) for probe, reading in zip(probes, readings, strict=True)]
 
     def examples(self, method: LengthMethod) -> list[Example]:
         """What a method learns from: the first pairs, without those whose canvases exceed the context."""
-        rows = self.rows[: getattr(method, "pairs", None)]
-        pipeline = self.pipeline(len(rows))
-        sentences = sentences_of(rows, self.prompt, method, rooms=pipeline.inputs.rooms)
-        works = []
-        for place, sentence in enumerate(sentences):
-            works.append((place, _if_it_fits(pipeline.probing(method, place, sentence))))
+        pairs = self.sentences.first(getattr(method, "pairs", None))
+        seen, targets, works = pairs.seen_by(method), pairs.tokens("target"), []
+        for place, sentence in enumerate(seen):
+            work = probing(method, sentence, partial(pairs.probe, place), pairs.rows[place]["id"])
+            works.append((place, _if_it_fits(work)))
         examples = []
         # In the order of the pairs, not in that in which they are done: what a fit rounds must not depend on a batch.
-        for place, probes in sorted(pipeline.runner.run(works), key=itemgetter(0)):
+        for place, probes in sorted(self.runner.run(works), key=itemgetter(0)):
             if probes is not None:
-                length = len(self.prompt.tokens(rows[place]["target"])) + 1
-                examples.append(Example(sentences[place], probes, length))
+                examples.append(Example(seen[place], probes, targets[place] + 1))
         return examples
 
     def taught(self, method: LengthMethod) -> tuple[LengthMethod, JsonObject]:
@@ -116,15 +99,15 @@ def _if_it_fits(work: Work) -> Work:
         return None
 
 
-def length_head(training: Sentences, dev: Path, spec: JsonObject) -> tuple[bytes, dict[str, Any]]:
+def length_head(model: RunModel, training: Sentences, dev: Path, spec: JsonObject) -> tuple[bytes, dict[str, Any]]:
     """The head that a spec asks for, trained on training pairs where the store has it not: the bytes of its
     ``.safetensors``, and how well it does on training and dev pairs."""
-    model, settings = training.model, dict(spec["training"])
+    settings = dict(spec["training"])
     # A corpus lies in the order of its keyed hash: its beginning is a random sample.
     train = training.rows[: spec.get("limit")][: settings.pop("pairs")]
-    both = Sentences(model, [*train, *files.read_jsonl(dev, ROW)], training.file)
+    both = dataclasses.replace(training, rows=[*train, *files.read_jsonl(dev, ROW)])
     # A pair is of use where its prompt leaves room for some canvas; how long its target is does not matter.
-    kept = [place for place in range(len(both.rows)) if both.inputs.fits(place, SHORTEST)]
+    kept = [place for place in range(len(both.rows)) if both.fits(place, SHORTEST)]
     if not kept or kept[0] >= len(train):
         raise InputError(training.file, "no training pair fits the context", "Give shorter pairs.")
     digests = [training.data_digest, files.file_digest(dev)]
@@ -133,11 +116,15 @@ def length_head(training: Sentences, dev: Path, spec: JsonObject) -> tuple[bytes
     key = files.digest([*stage, *digests, spec["training"], spec["seed"], *limit])
 
     def compute(missing: Sequence[int]) -> Iterator[tuple[int, Any]]:
-        from entropy_valley.lengths.length_head import fit, report
+        import torch
+
+        from entropy_valley.lengths.length_head import fit, mean_states, report
 
         fitting = both.at(kept)
+        means = mean_states(model.engine, fitting.prompts)
+        by_place = dict(progress(means, len(kept), "prompts", "pair"))
+        states, cut = torch.stack([by_place[place] for place in range(len(kept))]), sum(n < len(train) for n in kept)
         lengths = [target + 1 for target in fitting.tokens("target")]
-        states, cut = _states(fitting), sum(place < len(train) for place in kept)
         head = fit(states[:cut], lengths[:cut], seed=spec["seed"], **settings)
         info = {
             "train": report(head, states[:cut], lengths[:cut]),
@@ -149,28 +136,12 @@ def length_head(training: Sentences, dev: Path, spec: JsonObject) -> tuple[bytes
     return base64.b64decode(value["weights"]), value["info"]
 
 
-def _states(sentences: Sentences) -> torch.Tensor:
-    """The mean state of each sentence's prompt, (sentences, width) in float32 on the model's device."""
-    import torch
-
-    from entropy_valley.lengths.length_head import mean_states
-
-    engine, prompts = sentences.model.engine, sentences.inputs.prompts
-    model = engine.backbone.model
-    states = torch.empty(len(prompts), model.config.hidden_size, device=model.device)
-    with progress(total=len(prompts), description="prompts", unit="pair") as bar:
-        for place, state in mean_states(engine, prompts):
-            states[place] = state
-            bar.update()
-    return states
-
-
-def predict(sentences: Sentences, weights: bytes) -> list[dict[int, float]]:
+def predict(model: RunModel, sentences: Sentences, weights: bytes) -> list[dict[int, float]]:
     """For each sentence the log-probabilities of its likeliest canvas lengths, the likeliest first.
 
     ``weights`` are the head's. The model is loaded at a miss; a sentence costs one pass over its prompt.
     """
-    model, prompts = sentences.model, sentences.inputs.prompts
+    prompts = sentences.prompts
     stage = ["length head", DECODING, LENGTH_HEAD, model.digest, model.engine_numerics]
     keys = [files.digest([*stage, list(prompt), files.bytes_digest(weights)]) for prompt in prompts]
 
@@ -204,22 +175,22 @@ class Fits:
         if not specs:
             return cls()
         (train, dev), kept = model.execution.pairs, model.execution.store
-        training, fits = Sentences.read(model, train), cls()
+        training, fits = model.sentences(train), cls()
         # In this order: what learns may use the statistics, and no probe needs the length head.
         facts: dict[str, Any] = {}
         with Store(kept and kept / "fits") as store:
             if spec := specs.get("length_statistics"):
-                pairs = Pairs.of(training, spec.get("limit"), store)
+                pairs = Pairs(training.first(spec.get("limit")), model.runner("probe", store))
                 facts["length_statistics"] = pairs.statistics(spec["parts"], spec.get("bias_pairs", 0))
                 fits = cls(LengthStatistics.of(facts["length_statistics"]))
             if spec := specs.get("learned"):
-                held_out, learned = Pairs.of(Sentences.read(model, dev), store=store), {}
+                held_out, learned = Pairs(model.sentences(dev), model.runner("probe", store)), {}
                 facts["learned"] = {}
                 for name, settings in spec["methods"].items():
                     learned[name], facts["learned"][name] = held_out.taught(fits.method(name, settings))
                 fits = dataclasses.replace(fits, learned=learned)
         if spec := specs.get("length_head"):
-            head, facts["length_head"] = length_head(training, dev, spec)
+            head, facts["length_head"] = length_head(model, training, dev, spec)
             fits = dataclasses.replace(fits, head=head)
         return dataclasses.replace(fits, facts=facts)
 

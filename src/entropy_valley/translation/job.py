@@ -1,8 +1,7 @@
 """What all jobs of the workflow on a run's model share.
 
-:class:`RunModel` is the model with its spec, its store and its counts; :class:`Sentences` are rows to work on with it.
-The model is loaded at the first miss of the store. What a job knows without the weights is read in milliseconds: one
-with nothing to compute never imports torch.
+:class:`RunModel` is the model with its spec, its store and its counts. It is loaded at the first miss of the store.
+What a job knows without the weights is read in milliseconds: one with nothing to compute never imports torch.
 """
 
 from __future__ import annotations
@@ -13,16 +12,14 @@ import importlib.metadata
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
+from pydantic.dataclasses import dataclass
 
 from entropy_valley import files
-from entropy_valley.decoding.canvas import Ledger
-from entropy_valley.decoding.requests import reveals_masks
-from entropy_valley.decoding.runner import Memo, Runner
+from entropy_valley.decoding.canvas import CachePolicy, Ledger
+from entropy_valley.decoding.requests import Memo, Runner, reveals_masks
 from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
 from entropy_valley.model.adapters import FACTS, adapter_digest, require_same
@@ -32,7 +29,7 @@ from entropy_valley.progress import progress
 from entropy_valley.results import Record, made
 from entropy_valley.settings import JsonObject
 from entropy_valley.store import Store
-from entropy_valley.translation.pipeline import Inputs, Texts
+from entropy_valley.translation.sentences import Sentences, Texts
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.engine import Engine
@@ -51,7 +48,7 @@ Compute = Callable[[Sequence[int]], Iterator[tuple[int, Any]]]
 
 @dataclass(frozen=True)
 class Execution:
-    """Where a run's model is, and how a job runs it: what rules hand over beside the spec.
+    """Where a run's model is, and how a job runs it: what rules hand over beside the spec, their paths as texts.
 
     ``backbone`` and ``adapter`` are folders; without an adapter it is the bare backbone. ``corpus`` is the
     folder of the run's training pairs, which fits read. ``store`` keeps finished work for later jobs; None: nothing is
@@ -65,11 +62,6 @@ class Execution:
     device: str = "cpu"
     threads: int = 1
     token_budget: int | None = None
-
-    @classmethod
-    def of(cls, values: JsonObject, threads: int = 1) -> Self:
-        """From what a rule hands over, whose paths are texts and which may have more."""
-        return TypeAdapter(cls).validate_python({**values, "threads": threads})
 
     @property
     def pairs(self) -> tuple[Path, Path]:
@@ -174,6 +166,11 @@ class RunModel:
         modes = self.fill, self.reveals_masks, self.compiles
         return Engine(self.backbone, self.ledger, self.execution.token_budget, *modes)
 
+    def sentences(self, file: str | Path) -> Sentences:
+        """All rows of a file, in the run's prompt."""
+        rows, cache = files.read_jsonl(file, ROW), CachePolicy.of(self.spec)
+        return Sentences(Path(file), rows, self.texts, self.checkpoint.context, cache)
+
     def runner(self, bar: str, store: Store | None = None) -> Runner:
         """Work on sentences, through the job's store unless another is given; ``bar`` names the results in errors and
         the progress bar."""
@@ -228,40 +225,3 @@ def padded_tokens(spec: JsonObject, device: str, budget: int | None) -> int | No
     kind, setting = device.partition(":")[0], spec.get("batch_invariant", "auto")
     pads = kind == "cuda" if setting == "auto" else setting
     return (budget or TOKENS[kind]) if pads else None
-
-
-@dataclass(frozen=True)
-class Sentences:
-    """Rows with an ``id``, a ``source`` and a ``target`` that a job works on with a model; ``file`` has them, or what
-    they are drawn from."""
-
-    model: RunModel
-    rows: Sequence[dict[str, Any]]
-    file: Path
-
-    @classmethod
-    def read(cls, model: RunModel, file: str | Path) -> Self:
-        """All rows of a file."""
-        return cls(model, files.read_jsonl(file, ROW), Path(file))
-
-    def at(self, places: Sequence[int]) -> Self:
-        """Those at some places."""
-        return type(self)(self.model, [self.rows[place] for place in places], self.file)
-
-    @property
-    def data_digest(self) -> str:
-        return files.file_digest(self.file)
-
-    @functools.cached_property
-    def inputs(self) -> Inputs:
-        """Their prompts, which are read at the first use."""
-        names, sources = [row["id"] for row in self.rows], [row["source"] for row in self.rows]
-        aligned = []
-        for row in self.rows:
-            spans = row.get("anchors")
-            aligned.append(spans and self.model.prompt.slots_of(row["target"], spans))
-        return Inputs.of(self.file, names, sources, self.model.texts, self.model.checkpoint.context, aligned)
-
-    def tokens(self, side: str) -> list[int]:
-        """How many tokens each ``source`` or ``target`` has."""
-        return [len(self.model.prompt.tokens(row[side])) for row in self.rows]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import statistics
 import sys
 import time
@@ -18,16 +19,16 @@ import torch
 
 from entropy_valley import files
 from entropy_valley.data.sampling import draw
-from entropy_valley.decoding.canvas import CachePolicy, Ledger
+from entropy_valley.decoding.canvas import Ledger
 from entropy_valley.decoding.engine import BUDGET, Engine
-from entropy_valley.decoding.requests import Denoising
-from entropy_valley.lengths.base import LengthMethod, sentences_of
+from entropy_valley.decoding.requests import Denoising, Runner
+from entropy_valley.lengths.base import LengthMethod
 from entropy_valley.lengths.length_head import LengthHead, predictions
 from entropy_valley.machine import processor
 from entropy_valley.settings import JsonObject
 from entropy_valley.translation.fits import Fits
-from entropy_valley.translation.job import Execution, RunModel, Sentences
-from entropy_valley.translation.pipeline import Pipeline
+from entropy_valley.translation.job import Execution, RunModel
+from entropy_valley.translation.sentences import Sentences
 from entropy_valley.translation.translations import signature
 
 SPEC = ("fits", "made_from")  # of the params, what the timing itself does not use
@@ -43,12 +44,12 @@ def write(params: JsonObject, execution: Execution, testset: str, out: str) -> N
     spec = {key: value for key, value in params.items() if key not in SPEC}
     model = RunModel(spec, execution)
     with model.store:
-        fits, sentences = Fits.of(model, params.get("fits")), Sentences.read(model, testset)
+        fits, sentences = Fits.of(model, params.get("fits")), model.sentences(testset)
         sentences = sentences.at(draw(sentences.rows, spec["sentences"], spec["seed"], "keyed_hash"))
         method = fits.method(spec["method"], spec["settings"])
         denoising = Denoising.of(spec)
         head = fits.length_head(method, model.backbone.device)
-        measured = measure(sentences, method, denoising, head)
+        measured = measure(model, sentences, method, denoising, head)
         signed = {**signature(model, denoising), "data_digest": sentences.data_digest}
         files.write_json(out, {**measured, "signature": signed})
         model.report("latency")
@@ -56,15 +57,18 @@ def write(params: JsonObject, execution: Execution, testset: str, out: str) -> N
     sys.stderr.write(f"latency: {taken} a sentence\n")
 
 
-def measure(sentences: Sentences, method: LengthMethod, denoising: Denoising, head: LengthHead | None) -> JsonObject:
+def measure(
+    model: RunModel, sentences: Sentences, method: LengthMethod, denoising: Denoising, head: LengthHead | None
+) -> JsonObject:
     """The :func:`timing` of the sentences one at a time (``single``), and of ``batch`` of the job's spec at once
     (``batched``; None: all), and the conditions of both."""
-    model, places = sentences.model, range(len(sentences.rows))
+    places = range(len(sentences.rows))
     device, size = model.backbone.device.type, model.spec.get("batch") or len(places)
     groups = [places[start : start + size] for start in range(0, len(places), size)]
+    timed = functools.partial(timing, model, sentences, method, denoising, head)
     return {
-        "single": timing(sentences, method, denoising, [[place] for place in places], head),
-        "batched": timing(sentences, method, denoising, groups, head),
+        "single": timed([[place] for place in places]),
+        "batched": timed(groups),
         "sentences": len(places),
         "batch": size,
         "device": torch.cuda.get_device_name() if device == "cuda" else processor()[0],
@@ -77,11 +81,12 @@ def measure(sentences: Sentences, method: LengthMethod, denoising: Denoising, he
 
 
 def timing(
+    model: RunModel,
     sentences: Sentences,
     method: LengthMethod,
     denoising: Denoising,
-    groups: Sequence[Sequence[int]],
     head: LengthHead | None,
+    groups: Sequence[Sequence[int]],
 ) -> JsonObject:
     """Seconds a sentence: the median over the repeats, and each; a round before them warms up.
 
@@ -89,19 +94,19 @@ def timing(
     each right guess of the lookahead saved one. The sentences of a group are decoded together. A length ``head``, for a
     method that asks one, reads the prompts under the clock too.
     """
-    model, inputs, ledger = sentences.model, sentences.inputs, Ledger()
-    backbone, repeats = model.backbone, model.spec["repeats"]
-    seen = sentences_of(sentences.rows, model.prompt, method, rooms=inputs.rooms)
+    backbone, repeats, ledger = model.backbone, model.spec["repeats"], Ledger()
+    seen = sentences.seen_by(method)
     engine = Engine(backbone, ledger, model.execution.token_budget, reveals_masks=model.reveals_masks)
-    pipeline = Pipeline.of(engine, inputs, CachePolicy.of(model.spec))
+    runner = Runner(lambda: engine, ledger)  # without a store: every request is computed
 
     def run(group: Sequence[int]) -> None:
         here = {place: seen[place] for place in group}
         if head:
-            prompts = [inputs.prompts[place] for place in group]
+            prompts = [sentences.prompts[place] for place in group]
             for place, lengths in predictions(head, engine, prompts):
                 here[group[place]] = dataclasses.replace(here[group[place]], predicted=lengths)
-        deque(pipeline.translate(method, here, denoising), maxlen=0)
+        works = ((place, sentences.translating(method, place, one, denoising)) for place, one in here.items())
+        deque(runner.run(works, denoising.order), maxlen=0)
 
     def once() -> float:
         return seconds(lambda: list(map(run, groups)), backbone.device.type) / len(seen)

@@ -10,26 +10,26 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from entropy_valley import files, results
 from entropy_valley.decoding.canvas import CachePolicy, Decoded
-from entropy_valley.decoding.requests import Denoising
-from entropy_valley.decoding.runner import Runner, Work
+from entropy_valley.decoding.orders import needs_sourceless
+from entropy_valley.decoding.requests import DecodedVariableLength, Denoising, Work
 from entropy_valley.errors import InputError
-from entropy_valley.lengths.base import declared, sentences_of
+from entropy_valley.lengths.base import declared
 from entropy_valley.lengths.baselines import reassign
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.results import REMEDY, Record, System, differences, read_record, record_path
 from entropy_valley.revisions import DECODING
 from entropy_valley.settings import JsonObject
 from entropy_valley.translation import autoregressive
-from entropy_valley.translation.costs import COUNTS, PromptCosts, sentence_costs
 from entropy_valley.translation.fits import Fits, predict
-from entropy_valley.translation.job import Execution, RunModel, Sentences
-from entropy_valley.translation.pipeline import Pipeline, Row, contenders, winner
+from entropy_valley.translation.job import Execution, RunModel
+from entropy_valley.translation.sentences import Row, Sentences, contenders, winner
 
 # What a spec has beside the params of the run's passes.
 OF_SET = ("cells", "methods", "orders", "schedule", "fits", "made_from")
@@ -56,7 +56,8 @@ def write(
         files.write_jsonl(out, results.tidy(rows))
         record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
         fits = shard_record(Path(shards[0])).facts.get("fits") if shards else work.fits.facts  # all have the same
-        record.facts.update({"fits": fits} if fits else {})
+        if fits:
+            record.facts["fits"] = fits
 
 
 def write_shard(params: JsonObject, execution: Execution, testsets: Sequence[str], out: str) -> None:
@@ -66,7 +67,8 @@ def write_shard(params: JsonObject, execution: Execution, testsets: Sequence[str
     work = Translations(params, execution, testsets, number, count)
     with work.model.made("shard", params, [*testsets, *work.corpus], [out]) as record:
         files.write_jsonl(out, results.tidy(work.rows()))
-        record.facts.update({"fits": work.fits.facts} if work.fits.facts else {})
+        if work.fits.facts:
+            record.facts["fits"] = work.fits.facts
 
 
 def shard_record(path: Path) -> Record:
@@ -92,9 +94,8 @@ class Translations:
     ) -> None:
         self.spec, self._shard, self._shards = params, shard, shards
         self.cells = [System(*cell) for cell in params["cells"]]
-        self.base = {key: value for key, value in params.items() if key not in OF_SET}
-        self.model = RunModel(self.base, execution)
-        self.tests = {Path(path).stem: Sentences.read(self.model, path) for path in testsets}
+        self.model = RunModel({key: value for key, value in params.items() if key not in OF_SET}, execution)
+        self.tests = {Path(path).stem: self.model.sentences(path) for path in testsets}
         self.fits = Fits()
         self._canvases: dict[Choice, dict[int, Row]] = {}  # by the sentence's place
         self._rows: dict[System, dict[int, Row]] = {cell: {} for cell in self.cells}
@@ -142,8 +143,7 @@ class Translations:
             signed = signature(self.model, denoising)
             totals = summary(rows, sentences.tokens("target"), denoising)
         else:
-            search = autoregressive.search_of(self.base)
-            signed, totals = autoregressive.signature(self.model, search), autoregressive.summary(rows)
+            signed, totals = autoregressive.signature(self.model), autoregressive.summary(rows)
         return {**cell._asdict(), "signature": {**signed, "data_digest": sentences.data_digest}, **totals}
 
     # Canvases.
@@ -158,7 +158,7 @@ class Translations:
         works: list[tuple[tuple[Choice, int], Work]] = []
         for choice, origin in origins.items():
             if origin is None:
-                works += self._choosing(runner, choice, choice in every)
+                works += self._choosing(choice, choice in every)
         for (choice, place), (chosen, _) in runner.run(works):
             self._canvases[choice][place] = chosen
         for choice, origin in origins.items():
@@ -179,26 +179,21 @@ class Translations:
             origins[cell.testset, cell.method] = origin
         return origins
 
-    def _choosing(self, runner: Runner, choice: Choice, every: bool) -> list[tuple[tuple[Choice, int], Work]]:
+    def _choosing(self, choice: Choice, every: bool) -> list[tuple[tuple[Choice, int], Work]]:
         """The work on each sentence of this shard, or on ``every`` one."""
         testset, method = choice
         sentences, settings = self.tests[testset], self.spec["methods"][method]
         places = range(len(sentences.rows)) if every else self._places(sentences)
         length_method, part, head = self.fits.method(method, settings), sentences.at(places), self.fits.head
-        predicted = predict(part, head) if head and declared(length_method, "uses_length_head") else ()
-        known = sentences_of(part.rows, self.model.prompt, length_method, predicted, part.inputs.rooms)
-        pipeline, self._canvases[choice] = self._pipeline(runner, sentences), {}
-        works = []
-        for place, sentence in zip(places, known, strict=True):
-            works.append(((choice, place), pipeline.choosing(length_method, place, sentence)))
+        predicted = predict(self.model, part, head) if head and declared(length_method, "uses_length_head") else ()
+        works, self._canvases[choice] = [], {}
+        for place, sentence in zip(places, part.seen_by(length_method, predicted), strict=True):
+            works.append(((choice, place), sentences.choosing(length_method, place, sentence)))
         return works
 
     def _places(self, sentences: Sentences) -> range:
         """The places of this shard's sentences."""
         return range(self._shard, len(sentences.rows), self._shards)
-
-    def _pipeline(self, runner: Runner, sentences: Sentences) -> Pipeline:
-        return Pipeline(runner, sentences.inputs, CachePolicy.of(self.base))
 
     def _reassign(self, choice: Choice, origin: Choice) -> None:
         """Give the ratios of the canvases of ``origin`` to other sentences; they have been probed already."""
@@ -208,7 +203,7 @@ class Translations:
         reassigned = reassign(lengths, sentences.tokens("source"), settings["seed"], settings["within"])
         self._canvases[choice] = {}
         for place, length in enumerate(reassigned):
-            sentences.inputs.check(place, length)
+            sentences.check(place, length)
             canvas = {"length": length, "candidates": [length], "scores": [], "calls": 0, "slots": 0}
             self._canvases[choice][place] = canvas
 
@@ -228,7 +223,7 @@ class Translations:
 
     def _denoising_of(self, cell: System) -> Denoising:
         order = self.spec["orders"][cell.order]
-        return Denoising.of({**self.base, "schedule": self.spec["schedule"], **order, "steps": cell.steps})
+        return Denoising.of({**self.model.spec, "schedule": self.spec["schedule"], **order, "steps": cell.steps})
 
     def _run(self, stream: Mapping[System, Denoising]) -> None:
         """Decode the canvases of some cells, whose reveal order is the same, and make their rows."""
@@ -236,41 +231,45 @@ class Translations:
         order = next((denoising.order for denoising in stream.values()), None)
         for cell, denoising in stream.items():
             sentences = self.tests[cell.testset]
-            pipeline, places = self._pipeline(runner, sentences), self._places(sentences)
+            places = self._places(sentences)
             for place, canvas in self._canvases[cell.testset, cell.method].items():
                 if place in places:
-                    works.append(((cell, place), pipeline.denoising(place, canvas, denoising, {})))
+                    works.append(((cell, place), sentences.denoising(place, canvas, denoising, {})))
         for (cell, place), decoded in runner.run(works, order):
             canvas = self._canvases[cell.testset, cell.method][place]
-            self._rows[cell][place] = row(self.tests[cell.testset], place, canvas, decoded, stream[cell])
+            self._rows[cell][place] = row(self.model, self.tests[cell.testset], place, canvas, decoded, stream[cell])
 
     def _generate(self) -> None:
         for cell in self.cells:
             sentences = self.tests[cell.testset]
             places = self._places(sentences)
-            hypotheses = autoregressive.translate(sentences.at(places), autoregressive.search_of(self.base))
+            hypotheses = autoregressive.translate(self.model, sentences.at(places))
             self._rows[cell] = dict(zip(places, hypotheses, strict=True))
 
 
-def row(sentences: Sentences, place: int, canvas: Row, decoded: Mapping[int, Decoded], denoising: Denoising) -> Row:
-    """``{id, hypothesis, length, tokens, logprob, …, canvas}`` with the counts of :func:`sentence_costs`.
+def row(
+    model: RunModel,
+    sentences: Sentences,
+    place: int,
+    canvas: Row,
+    decoded: Mapping[int, Decoded],
+    denoising: Denoising,
+) -> Row:
+    """``{id, hypothesis, length, tokens, logprob, …, canvas}`` with the counts of :func:`costs`.
 
     ``tokens`` are the ids before the first EOS or end of a turn; ``logprob`` is the mean over those before the EOS.
     Of several contenders all are ``decoded``, and the :func:`winner` is the row's; the counts are of all of them. Where
     a variable-length decoder changes the canvas, ``length`` is the final one.
     """
-    best, inputs, model = winner(decoded), sentences.inputs, sentences.model
-    tokens = model.texts.tokens(best)
-    other = inputs.prompts[inputs.distractors[place]] if denoising.looks_at_distractor else inputs.sourceless
-    once, cache = model.attention == PREFIX, CachePolicy.of(model.spec)
-    prompts = PromptCosts(len(inputs.prompts[place]), len(other), model.shifted, once, cache)
+    best = winner(decoded)
+    tokens = sentences.texts.tokens(best)
     return {
         "id": sentences.rows[place]["id"],
-        "hypothesis": model.prompt.text(tokens),
+        "hypothesis": sentences.texts.prompt.text(tokens),
         "length": len(best.tokens),
         "tokens": tokens,
         "logprob": best.logprob,
-        **sentence_costs(canvas, prompts, decoded, denoising),
+        **costs(model, sentences, place, canvas, decoded, denoising),
         "canvas": canvas,
     }
 
@@ -299,5 +298,97 @@ def signature(model: RunModel, denoising: Denoising) -> JsonObject:
     """What the translations depend on beside the data: the decoder, the backbone and the adapter."""
     schedule = [] if denoising.variable_length else [denoising.schedule]
     steps = [] if denoising.variable_length else [f"T{denoising.steps}"]
-    cached = CachePolicy.of(model.spec).names
+    cache = CachePolicy.of(model.spec)
+    cached = [cache.name] if cache else []
     return model.signature(f"engine r{DECODING}", denoising.label, *steps, model.precision, *schedule, *cached)
+
+
+# --- What a translation costs, as the paper counts it, and as the engine runs it for the sentence by itself.
+
+COUNTS = ("calls", "slots", "passes", "run_tokens", "head_rows")
+
+
+def costs(
+    model: RunModel,
+    sentences: Sentences,
+    place: int,
+    canvas: Mapping[str, Any],
+    decoded: Mapping[int, Decoded],
+    denoising: Denoising,
+) -> dict[str, int]:
+    """The counts of a canvas row and all that is decoded for it, by the number of masks at the start.
+
+    ``calls`` and ``slots`` are the method's as the paper counts them: probes and T steps, each step over all slots, and
+    again over those of the source-free pass where the order looks at it; two passes for a SIG against a distractor. A
+    variable-length decoder has the passes that it took, each over the slots of its own canvas. ``passes``,
+    ``run_tokens`` and ``head_rows`` are what the engine needs for the sentence by itself: no empty steps, the probe
+    reused, nothing once all before the EOS is settled, and of the prompt what the passes compute. A source-free pass is
+    a pass, and so is a distractor's. A finished text that is scored takes a pass more, and so does a length head.
+    """
+    calls, slots, cache = canvas["calls"], canvas["slots"], sentences.cache
+    apart = canvas.get("apart", 0 if slots else calls)  # a length head's pass has no slots
+    # Of the method: calls and slots. Of the engine: passes over the prompt, and over the ``other`` one, each with how
+    # many of these are ``cached``; slots and rows of the LM head in all of them; passes that stand ``apart`` and
+    # compute their prompt.
+    total: Counter[str] = Counter(
+        calls=calls, slots=slots, passes=calls - apart, apart=apart, run_slots=slots, head_rows=slots
+    )
+    total["cached"] = canvas.get("cached", 0)
+    for length, result in decoded.items():
+        # Lengths may have been compared without a probe: a canvas row then has no slots.
+        probed = bool(slots and canvas["scores"]) and length in canvas["candidates"]
+        if isinstance(result, DecodedVariableLength):
+            decoder, passes = denoising.variable_length, result.passes
+            reused = int(probed and not cache and decoder is not None and decoder.starts_masked)
+            total.update(calls=passes, slots=result.slots, passes=passes - reused)
+            total.update(run_slots=result.slots - reused * length, head_rows=result.rows - reused * length)
+        else:
+            total.update(_fixed_length(length, result, denoising, probed, cache))
+        if canvas.get("rescoring") and len(decoded) > 1:
+            size = len(result.tokens)
+            total.update(calls=1, slots=size, run_slots=size, head_rows=size, apart=1)
+    prompt, other = sentences.prompts[place], sentences.sourceless
+    if denoising.looks_at_distractor:
+        other = sentences.prompts[sentences.distractors[place]]
+    rows = total["apart"] * len(prompt)
+    for tokens, passes, cached in (
+        (prompt, total["passes"], total["cached"]),
+        (other, total["other"], total["other_cached"]),
+    ):
+        if model.attention == PREFIX:  # the first pass over a prompt computes it for all
+            cached = max(0, passes - 1)
+        # Every pass computes the row that slot 0 of a shifted family is read from.
+        rows += passes * len(tokens) - cached * (len(tokens) - int(model.shifted))
+    return {
+        "calls": total["calls"],
+        "slots": total["slots"],
+        "passes": total["passes"] + total["other"] + total["apart"],
+        "run_tokens": rows + total["run_slots"],
+        "head_rows": total["head_rows"],
+    }
+
+
+def _fixed_length(
+    length: int, decoded: Decoded, denoising: Denoising, probed: bool, cache: CachePolicy | None
+) -> dict[str, int]:
+    """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that
+    the order looks at; the source-free passes of the steps that look at more are run. With a prompt cache all are
+    run, and only some compute the prompt. A SIG against a distractor is of exact readings: there that behind the
+    source takes a pass of its own too."""
+    passes = decoded.passes
+    masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
+    compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]
+    reused, distractor = int(probed and not compared[0] and not cache), int(denoising.looks_at_distractor)
+    exact = distractor if denoising.reuse(length, cache).refresh else 0
+    others, looking = sum(compared) + distractor, [step for step, looks in enumerate(compared) if looks]
+    own = passes - reused + exact
+    return {
+        "calls": denoising.calls,
+        "slots": denoising.calls * length,
+        "passes": own,
+        "cached": cache.saved(range(passes)) if cache else 0,
+        "other": others,
+        "other_cached": cache.saved(looking) if cache else 0,
+        "run_slots": (own + others) * length,
+        "head_rows": sum(masked) + sum(itertools.compress(masked, compared)) + (exact + distractor - reused) * length,
+    }

@@ -1,6 +1,6 @@
 """Translation in a few lines of Python: no workflow, no files, the same length methods and the same decoder.
 
-:class:`Translator` is the library's front door; it goes the way of all who decode, the :class:`.Pipeline`.
+:class:`Translator` is the library's front door; it goes the way of all who decode, :class:`.Sentences`.
 :class:`TypicalEntropy` finds what makes a translation doubtful before anybody has read it.
 """
 
@@ -8,42 +8,41 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import operator
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from entropy_valley.decoding.canvas import NO_CACHE, CachePolicy, ProbeResult
-from entropy_valley.decoding.requests import Denoising, Probe
-from entropy_valley.decoding.runner import Work
+import torch
+
+from entropy_valley.decoding.canvas import CachePolicy, Decoded, ProbeResult
+from entropy_valley.decoding.engine import Engine
+from entropy_valley.decoding.requests import Denoising, Runner, Work
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, Sentence, find_method, make_method
-from entropy_valley.lengths.base import PARTS, declared, sentences_of
+from entropy_valley.lengths.base import PARTS, declared
 from entropy_valley.lengths.ev import mean_entropy
+from entropy_valley.lengths.length_head import LengthHead, predictions
 from entropy_valley.lengths.settings import LengthStatisticsSection
 from entropy_valley.lengths.statistics import LengthStatistics
-from entropy_valley.model import adapters
+from entropy_valley.model import adapters, load
 from entropy_valley.model.families import STOCK, find_family
+from entropy_valley.model.load import Backbone
 from entropy_valley.model.prompt import Prompt, attention_of
+from entropy_valley.model.wrapped import Wrapped
 from entropy_valley.plugins import GUIDE
 from entropy_valley.progress import progress
 from entropy_valley.settings import JsonObject, check_template
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
-from entropy_valley.translation.pipeline import Inputs, Pipeline, Row, Texts, winner
+from entropy_valley.translation.sentences import Row, Sentences, Texts, winner
 
 if TYPE_CHECKING:
-    import torch
     from matplotlib.axes import Axes
-
-    from entropy_valley.decoding.engine import Engine
-    from entropy_valley.lengths.length_head import LengthHead
-    from entropy_valley.model.load import Backbone
 
 SENTENCES = 99  # then one sentence in a hundred of the same kind is above all of them by chance
 
@@ -56,8 +55,7 @@ class Translation:
     variable-length decoder or a method with contenders changes. ``scores``: what the method compared, by slots.
     ``entropies``: the mean entropy (nats) of each all-mask canvas that was read, by slots; None for a single slot, as
     the mean leaves the last one out. ``readings``: their values slot by slot. ``logprob``: the mean log-probability of
-    its tokens as they were revealed. ``problem``: why there is no translation. ``probabilities``: of the lengths that
-    were compared, by a method that gives them, such as ``ev_fit``.
+    its tokens as they were revealed. ``problem``: why there is no translation.
     """
 
     text: str
@@ -67,26 +65,15 @@ class Translation:
     entropies: dict[int, float | None] = field(default_factory=dict)
     logprob: float | None = None
     problem: SentenceError | None = None
-    probabilities: dict[int, float] = field(default_factory=dict)
     readings: dict[int, ProbeResult] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        method: LengthMethod,
-        row: Row,
-        readings: Mapping[int, ProbeResult],
-        text: str,
-        length: int,
-        logprob: float | None = None,
-    ) -> Self:
-        """From the canvas row that a method has chosen, and its readings."""
+    def of(cls, row: Row, readings: dict[int, ProbeResult], text: str = "", decoded: Decoded | None = None) -> Self:
+        """From the canvas row that a method has chosen, and its readings; with its text, if it has been decoded."""
+        length, logprob = (len(decoded.tokens), decoded.logprob) if decoded else (row["length"], None)
         scores = dict(zip(row["candidates"], row["scores"], strict=False))
-        probabilities = {}
-        if declared(method, "gives_probabilities"):
-            probabilities = {slots: math.exp(-score) for slots, score in scores.items()}
         entropies = {slots: mean_entropy(one) if slots > 1 else None for slots, one in sorted(readings.items())}
-        return cls(text, length, scores, row["length"], entropies, logprob, None, probabilities, dict(readings))
+        return cls(text, length, scores, row["length"], entropies, logprob, readings=readings)
 
     @property
     def entropy(self) -> float | None:
@@ -145,7 +132,7 @@ class Translator:
     length_head: LengthHead | None = field(default=None, repr=False)
     engine: Engine | None = field(default=None, repr=False)
     mask_token: bool = False
-    cache: CachePolicy = NO_CACHE
+    cache: CachePolicy | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.method, str | type):
@@ -157,7 +144,7 @@ class Translator:
             problem = f"{type(self.method).__name__} needs the reference of each sentence"
             remedy = "Give translate(…, lengths=…) those of the references, len(translator.prompt.tokens(y)) + 1."
             raise InputError("length method", problem, remedy)
-        if self.backbone and self.backbone.family.is_stock and not self.cache.is_exact:
+        if self.backbone and self.backbone.family.is_stock and self.cache:
             raise InputError("cache", "a stock class keeps no prompts", "Leave it out.")
         if isinstance(self.prompt, str):
             remedy = "Give dataclasses.replace(translator.prompt, template=…)."
@@ -191,16 +178,14 @@ class Translator:
         Raises InputError for what is needed and neither given nor known, and as
         :func:`~entropy_valley.model.load.load_backbone` does.
         """
-        from entropy_valley.model.load import find_adapter, find_checkpoint, load_backbone, require_device, torch_dtype
-
         if prompt is not None:
             check_template(prompt)
         unloaded = cls(None, None, _length_method(method, ratios), **more)  # type: ignore[arg-type]  # until the end
         unloaded.denoising  # noqa: B018 - raises for a wrong order or steps, before anything is loaded
         device, dtype = str(device), str(dtype).removeprefix("torch.")
-        require_device(device)
-        torch_dtype(dtype)
-        folder = None if adapter is None else find_adapter(adapter)  # before the larger download
+        load.require_device(device)
+        load.torch_dtype(dtype)
+        folder = None if adapter is None else load.find_adapter(adapter)  # before the larger download
         trained: dict[str, Any] = {}
         if folder:
             trained = adapters.read_facts(folder).get("spec", {})
@@ -210,14 +195,14 @@ class Translator:
         if template is None:
             problem = "no prompt is given, and its files do not say with which one it was trained"
             raise InputError(adapter or backbone, problem, "Give prompt=, with {src} where the source goes.")
-        checkpoint, family = find_checkpoint(backbone, family)
+        checkpoint, family = load.find_checkpoint(backbone, family)
         kind = find_family(family)
         if kind.causal:
             raise InputError(backbone, "is autoregressive, and has no canvas", "Give a masked diffusion checkpoint.")
         if chat and prompt is not None:  # that of the adapter's training is in its template already
             template = kind.in_chat(prompt)
         bos = trained.get("bos", kind.bos) if bos is None else bos
-        loaded = load_backbone(
+        loaded = load.load_backbone(
             checkpoint,
             family,
             device=device,
@@ -251,9 +236,6 @@ class Translator:
         ``shifted``: slot i is read from row i - 1. The other arguments are those of :meth:`load`; ``prompt`` has the
         BOS token, if there is one.
         """
-        from entropy_valley.model.load import Backbone
-        from entropy_valley.model.wrapped import Wrapped
-
         ids: dict[str, Any] = {}
         for name, token in (("mask", mask), ("eos", eos)):
             ids[f"{name}_id"] = token if isinstance(token, int) else tokenizer.get_vocab().get(token)
@@ -302,16 +284,16 @@ class Translator:
     def entropies(self, sources: Iterable[str], names: Sequence[object] = ()) -> list[float | None]:
         """The :attr:`Translation.entropy` of each sentence, in their order; none is denoised. None for a sentence that
         is blank, does not fit into the context, or has a canvas of one slot. ``names`` are for errors."""
-        return [translation.entropy for translation in self._all(sources, None, True, "sources", names)]
+        return [translation.entropy for translation in self._all(sources, None, names=names)]
 
     def seconds(self, source: str) -> float:
         """About how many seconds this sentence takes by itself: its passes times one that is timed. 0.0 for one that
         :meth:`translate` cannot translate."""
-        (read,) = self._all([source], None, True, "sources", ())  # the first passes are slower: they are not timed
+        (read,) = self._all([source], None)  # the first passes are slower: they are not timed
         if not read.canvas:
             return 0.0
         began = time.perf_counter()
-        self._all([source], None, True, "sources", (), [read.canvas])
+        self._all([source], None, lengths=[read.canvas])
         steps = min(self.steps, read.canvas) - 1  # the first has been read
         return (len(read.readings) + steps) * (time.perf_counter() - began)
 
@@ -349,25 +331,16 @@ class Translator:
                 raise InputError(place, problem, "Give (source, target) pairs.")
             source, target = (checked_sentence(f"{place}, pair {number}", text) for text in texts)
             rows.append({"id": number, "source": source, "target": target})
-
-        def pipeline(count: int) -> Pipeline:
-            sources = [row["source"] for row in rows[:count]]
-            return Pipeline.of(self._engine, self._inputs(place, range(1, count + 1), sources))
-
-        return Pairs(rows, self.prompt, pipeline)
-
-    def has_unknown(self, source: str) -> bool:
-        """Whether the tokenizer reads a part of the source as its unknown token. One of bytes has no such token."""
-        unknown = getattr(self.prompt.tokenizer, "unk_token_id", None)
-        return unknown is not None and unknown in self.prompt.tokens(source)
+        # Methods learn from exact readings.
+        return Pairs(dataclasses.replace(self._sentences(place, rows), cache=None), self._runner)
 
     def _all(
         self,
         sources: Iterable[str],
         denoising: Denoising | None,
-        skip: bool,
-        place: str,
-        names: Sequence[object],
+        skip: bool = True,
+        place: str = "sources",
+        names: Sequence[object] = (),
         lengths: Iterable[int] | None = None,
         shows_progress: bool = False,
     ) -> list[Translation]:
@@ -385,38 +358,33 @@ class Translator:
                 translations[number] = Translation("", problem=problem)
             elif source.strip():
                 places.append(number)
-        inputs = self._inputs(place, [names[number] for number in places], [sources[number] for number in places])
-        pipeline = Pipeline.of(self._engine, inputs, self.cache)
-        predicted = self._predicted(inputs) if lengths is None else ()
-        rows = [{"source": source} for source in inputs.sources]
-        sentences = sentences_of(rows, self.prompt, self.method, predicted, inputs.rooms)
+        rows = [{"id": names[number], "source": sources[number]} for number in places]
+        sentences = self._sentences(place, rows)
+        seen = sentences.seen_by(self.method, self._predicted(sentences) if lengths is None else ())
         works = []
-        for index, (number, sentence) in enumerate(zip(places, sentences, strict=True)):
-            work = self._work(pipeline, index, sentence, slots[number], denoising)
+        for index, (number, sentence) in enumerate(zip(places, seen, strict=True)):
+            work = self._work(sentences, index, sentence, slots[number], denoising)
             works.append((number, _caught(work) if skip else work))
-        done: Iterable[tuple[int, Translation]] = pipeline.runner.run(works, denoising.order if denoising else None)
+        done: Iterable[tuple[int, Translation]] = self._runner.run(works, denoising.order if denoising else None)
         for number, translation in progress(done, len(works), "translate", "sentence") if shows_progress else done:
             translations[number] = translation
         return translations
 
     def _work(
-        self, pipeline: Pipeline, place: int, sentence: Sentence, slots: int | None, denoising: Denoising | None
+        self, sentences: Sentences, place: int, sentence: Sentence, slots: int | None, denoising: Denoising | None
     ) -> Work:
         """Choose a canvas unless its slots are given, read it where the method has not, and denoise it from this
         reading."""
-        pipeline.inputs.room(place)  # raises where there is none
-        row, readings = yield from pipeline.choosing(self.method, place, sentence, slots)
+        row, readings = yield from sentences.choosing(self.method, place, sentence, slots)
         if row["length"] not in readings:
-            (readings[row["length"]],) = yield [Probe(pipeline.inputs.prompts[place], row["length"])]
+            (readings[row["length"]],) = yield [sentences.probe(place, row["length"])]
         if denoising is None:
-            return Translation.of(self.method, row, readings, "", row["length"])
-        decoded = yield from pipeline.denoising(place, row, denoising, readings)
-        best = winner(decoded)
-        text = self._texts.text(best)
-        return Translation.of(self.method, row, readings, text, len(best.tokens), best.logprob)
+            return Translation.of(row, readings)
+        best = winner((yield from sentences.denoising(place, row, denoising, readings)))
+        return Translation.of(row, readings, self._texts.text(best), best)
 
-    def _inputs(self, place: str, names: Sequence[object], sources: Sequence[str]) -> Inputs:
-        return Inputs.of(place, names, sources, self._texts, self.backbone.context)
+    def _sentences(self, place: str, rows: Sequence[dict[str, Any]]) -> Sentences:
+        return Sentences(place, rows, self._texts, self.backbone.context, self.cache)
 
     @functools.cached_property
     def _texts(self) -> Texts:
@@ -425,24 +393,25 @@ class Translator:
 
     @functools.cached_property
     def _engine(self) -> Engine:
-        from entropy_valley.decoding.engine import Engine
-
         return self.engine or Engine(self.backbone, reveals_masks=self.mask_token)
 
-    def _predicted(self, inputs: Inputs) -> list[dict[int, float] | None]:
+    @property
+    def _runner(self) -> Runner:
+        """Without a store: every request is computed."""
+        return Runner(lambda: self._engine, self._engine.ledger)
+
+    def _predicted(self, sentences: Sentences) -> list[dict[int, float] | None]:
         """What the length head says of each prompt, None of one that does not fit into the context; nothing for a
         method that uses none."""
         if not declared(self.method, "uses_length_head"):
             return []
         if self.length_head is None:
             raise InputError("length method", "needs a length head", "Give length_head=, of lengths.length_head.fit.")
-        from entropy_valley.lengths.length_head import predictions
-
-        fitting = [place for place in range(len(inputs.prompts)) if inputs.fits(place, 1)]
-        prompts = [inputs.prompts[place] for place in fitting]
-        pairs = predictions(self.length_head, self._engine, prompts)
+        places = range(len(sentences.rows))
+        fitting = [place for place in places if sentences.fits(place, 1)]
+        pairs = predictions(self.length_head, self._engine, [sentences.prompts[place] for place in fitting])
         predicted = {fitting[index]: lengths for index, lengths in pairs}
-        return [predicted.get(place) for place in range(len(inputs.prompts))]
+        return [predicted.get(place) for place in places]
 
 
 def _length_method(
@@ -531,6 +500,7 @@ class TypicalEntropy:
                 f"entropy {entropy:.3g}, but at most {self.highest:.3g} in {self.sentences} development sentences: it "
                 "may be unlike what the adapter was trained on"
             )
-        if translator.has_unknown(source):
+        unknown = getattr(translator.prompt.tokenizer, "unk_token_id", None)  # one of bytes has none
+        if unknown is not None and unknown in translator.prompt.tokens(source):
             hints.append("has characters that the tokenizer does not know")
         return hints

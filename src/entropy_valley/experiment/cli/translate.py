@@ -88,7 +88,8 @@ def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
             yield f"note: the adapter was trained with another prompt: {trained['prompt']!r}"
     yield f"prompt: {spec['prompt']!r}"
     yield f"order: {translator.denoising.label}, {spec['steps']} steps, schedule {spec['schedule']}"
-    yield from (f"approximate: {mode}" for mode in CachePolicy.of(spec).names)
+    if cache := CachePolicy.of(spec):
+        yield f"approximate: {cache.name}"
     for name, settings in chosen.methods.items():
         yield f"length: {name} {json.dumps(settings)}"
 
@@ -341,5 +342,4 @@ class _Output:
         _say(*(f"{self.place}:{number}: {name}: skipped: {what}" for what in problem.values()))
         row = {"line": number, "source": text, "method": name, "hypothesis": one.text, "canvas": one.canvas}
         row |= {"length": one.length, "candidates": sorted({*one.scores, *one.entropies}), "scores": one.scores}
-        row |= {"probabilities": one.probabilities} if one.probabilities else {}
         return row | {"entropies": one.entropies, "logprob": one.logprob, "hints": hints, **problem}
