@@ -6,7 +6,6 @@ A table is a function of the names of a config and of the results of its cells; 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import io
@@ -104,7 +103,7 @@ class Data(NamedTuple):
 
     def of(self, cells: Iterable[Cell]) -> Data:
         """The results of some of its cells, in their order."""
-        keys = pd.DataFrame([{"pool": "", **cell.key()} for cell in cells])[CELL]
+        keys = pd.DataFrame([[getattr(cell, name) for name in CELL] for cell in cells], columns=CELL)
         return Data(keys.merge(self.sentences, "left", on=CELL), keys.merge(self.cells, "left", on=CELL), self.files)
 
 
@@ -342,15 +341,13 @@ class Report:
         """Make it and write its files, one for each of its endings, of the results in the same folder."""
         paths = dict(zip(self.endings, map(Path, outputs), strict=True))
         shown = self.shown(Results(self.experiment, paths["csv"].parents[1]))
-        with contextlib.ExitStack() as stack:  # none is replaced before all are written
-            new = {name: stack.enter_context(files.atomic(path)) for name, path in paths.items()}
-            if isinstance(shown, Figure):
-                render.write_csv(new["csv"], shown.numbers)
-                own = self.experiment.tables.matplotlibrc
-                style.save(shown.draw(own), new, own)
-            else:
-                caption = self.text if self.rule == "table" else ""
-                render.write_table(new, shown, render.title(self.name), caption, f"tab:{self.name}")
+        if isinstance(shown, Figure):
+            render.write_csv(paths["csv"], shown.numbers)
+            own = self.experiment.tables.matplotlibrc
+            style.save(shown.draw(own), paths, own)
+        else:
+            caption = self.text if self.rule == "table" else ""
+            render.write_table(paths, shown, render.title(self.name), caption, f"tab:{self.name}")
 
 
 # --- Problems of studies that several layouts have, each as the end of a sentence about the study.
