@@ -9,8 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import io
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,11 +85,6 @@ class Results:
     def latency(self, cell: Cell) -> dict[str, Any]:
         """The measured seconds of a cell."""
         return files.read_json(self.file(cell.latency(self.root)))
-
-    def place(self, cell: Cell) -> str:
-        """How an error names the translations of a cell."""
-        folder = sets_of(self.experiment).home[cell].folder(self.root)
-        return f"{folder}/{TRANSLATIONS}: {system_of(cell).label}"
 
 
 class Data(NamedTuple):
@@ -224,6 +218,7 @@ ENDINGS = {
     "comparison": ("html", "md", "csv"),
     "figure": ("pdf", "svg", "png", "csv"),
 }
+AGAINST = "against"
 ZEROS = {"pratt": "with Pratt's treatment of zeros", "wilcox": "without zeros"}
 Make = Callable[[Names, Data], Any]
 Caption = str | Callable[[Names], str]
@@ -245,8 +240,11 @@ class Kind:
     columns: Sequence[str] = ()  # what it reads of sentences beside their scores, see `frames.SOURCES`
     files: Callable[[Names], Iterable[str]] = lambda names: ()  # what else it reads
     metrics: Callable[[Names], list[Metric]] = lambda names: names.named_metrics(names.metric.name, "bleu")  # printed
-    problems: Callable[[Names], Iterable[str]] = lambda names: ()  # of a study, each the end of a sentence about it
-    tells_pools: bool = False  # it can show runs that differ in their pool of training pairs
+    # Of a study: in what its cells may differ, beside direction, test set, seed and length method; which length methods
+    # it needs, AGAINST for that of the study; and further problems, each the end of a sentence about it.
+    tells: Sequence[str] = ("backbone", "order", "steps")
+    needs: Sequence[str] = ()
+    problems: Callable[[Names], Iterable[str]] = lambda names: ()
     scored: bool = True  # it reads the results of its cells
     signed: bool = True  # below it stands what they were made by
     sentences: Callable[[Names], str] | None = None  # how many its numbers are of, where not all of its test sets
@@ -301,7 +299,9 @@ class Report:
         }
         text = caption if isinstance(caption, str) else caption(names)
         # Not by str.format: a caption may have braces of its own.
-        return re.sub(r"\{(\w+)\}", lambda word: words[word[1]], text)
+        for word, label in words.items():
+            text = text.replace(f"{{{word}}}", label)
+        return text
 
     def inputs(self) -> list[str]:
         """Every file that it reads: of the sets of its cells, of what its columns need, of test sentences in training;
@@ -348,24 +348,3 @@ class Report:
         else:
             caption = self.text if self.rule == "table" else ""
             render.write_table(paths, shown, render.title(self.name), caption, f"tab:{self.name}")
-
-
-# --- Problems of studies that several layouts have, each as the end of a sentence about the study.
-
-
-def one_backbone(names: Names, how: str = "") -> Iterator[str]:
-    """The problem of a report that tells no backbones apart."""
-    if len({cell.backbone for cell in names.cells}) > 1:
-        yield f"the layout {names.study.layout}{how} is of one backbone; name one"
-
-
-def one_setting(names: Names) -> Iterator[str]:
-    """The problem of a report that tells neither reveal orders nor step budgets apart."""
-    if len({(cell.order, cell.steps) for cell in names.cells}) > 1:
-        yield f"the layout {names.study.layout} is of one reveal order and one T; name one of each"
-
-
-def needs_methods(names: Names, *methods: str) -> Iterator[str]:
-    """The problem of a report that compares these length methods."""
-    if lacking := {*methods} - {cell.method for cell in names.cells}:
-        yield f"the layout {names.study.layout} needs the methods {', '.join(sorted(lacking))}; add them"

@@ -23,6 +23,7 @@ from entropy_valley.experiment.stats.significance import paired_test
 from entropy_valley.experiment.stats.summary import BASELINES, closure, may_be_chance, with_costs
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.report import (
+    AGAINST,
     ZEROS,
     Bold,
     Column,
@@ -33,9 +34,6 @@ from entropy_valley.experiment.tables.report import (
     Shown,
     aligned,
     figure,
-    needs_methods,
-    one_backbone,
-    one_setting,
     table,
 )
 from entropy_valley.experiment.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, faint
@@ -353,13 +351,13 @@ READ: dict[str, Any] = {
     "columns": ("hypothesis",),
     "files": latencies,
     "metrics": printed_metrics,
-    "tells_pools": True,
 }
 
 
 @table(
     "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system over "
     "each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run.",
+    tells=("backbone", "order", "steps", "pool"),
     problems=untimed_methods,
     **READ,
 )
@@ -448,8 +446,6 @@ def study_notes(names: Names, against: System) -> Iterator[str]:
 
 
 def transfer_problems(names: Names) -> Iterator[str]:
-    yield from one_setting(names)
-    yield from needs_methods(names, "ratio", names.study.against)
     if names.study.against == "ratio":
         layout = f"the layout {names.study.layout}"
         yield f"{layout} compares `against` with ratio, but `against` is ratio itself; name another method"
@@ -459,6 +455,8 @@ def transfer_problems(names: Names) -> Iterator[str]:
     "{metric} of each length method by evaluation set and pool of training pairs, then Entropy-Valley minus Fixed "
     "ratio, sentence by sentence, with its 95 % confidence interval and two paired tests. Oracle takes the "
     "reference's length.",
+    tells=("backbone", "pool"),
+    needs=("ratio", AGAINST),
     problems=transfer_problems,
     **READ,
 )
@@ -506,15 +504,10 @@ LINE, FRAME = 0.15, 0.7  # inches: from one name to the next; what a panel is hi
 LOGARITHMIC = 3.0  # passes that differ by more than this factor get a logarithmic axis
 
 
-def drawn_backbones(names: Names) -> Iterator[str]:
-    if names.study.figure:
-        yield from one_backbone(names, ", drawn,")
-
-
 @figure(
     "Mean {metric} of each system against the passes that a sentence takes by itself, with standard deviations over "
     "training seeds. The dashed line is Oracle length, which needs the reference and is not an upper bound.",
-    problems=drawn_backbones,
+    tells=("order", "steps"),
     wanted=lambda names: bool(names.cells and names.study.figure),
 )
 def systems_figure(names: Names, data: Data) -> Figure:
