@@ -14,6 +14,7 @@ from entropy_valley import files, revisions
 from entropy_valley.errors import question
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.checks import Problem, undefined
+from entropy_valley.experiment.config.schema import metrics_of
 from entropy_valley.experiment.stats import paper_numbers
 from entropy_valley.experiment.tables import (
     cases,
@@ -155,7 +156,7 @@ def known() -> dict[str, Any]:
 def problems(experiment: Experiment) -> list[Problem]:
     """What is wrong with the studies of a config as far as their tables and figures go, see ``config.load``."""
     listed: list[Problem] = []
-    columns = systems.column_names(experiment)
+    columns = [*systems.COLUMNS, *systems.metrics_by_column(metrics_of(experiment.scoring))]
     for name, study in experiment.studies.items():
         if study.layout not in layouts():
             listed.append((("studies", name, "layout"), f"is not a layout; there are {', '.join(layouts())}"))

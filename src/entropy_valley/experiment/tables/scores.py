@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -49,11 +50,11 @@ def places_of(numbers: pd.DataFrame) -> list[Any]:
     return [*dict.fromkeys(numbers[PLACE].itertuples(index=False, name=None))]
 
 
-def ranked(names: Names, numbers: pd.DataFrame) -> pd.DataFrame:
+def ranked(names: Names, numbers: pd.DataFrame, setting: Sequence[str] = SETTING) -> pd.DataFrame:
     """A summary with ``best``: whether a method has the best mean of those of its setting that see no reference."""
     # What sees the reference cannot be deployed.
     deployable = numbers[~numbers["method"].isin(names.informed)]
-    means = deployable.groupby([*SETTING, "metric"])["mean"]
+    means = deployable.groupby([*setting, "metric"])["mean"]
     lower = [metric.name for metric in names.metrics if not metric.higher_is_better]
     best = means.transform("max").mask(deployable["metric"].isin(lower), means.transform("min"))
     return numbers.assign(best=(deployable["mean"] == best).reindex(numbers.index, fill_value=False))

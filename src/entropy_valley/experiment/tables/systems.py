@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.methods import base_method, grid, is_ratio_without_slot, reassigned_methods
-from entropy_valley.experiment.config.schema import metrics_of
 from entropy_valley.experiment.frames import PLACE, SYSTEM
 from entropy_valley.experiment.stats.comparisons import LIMITS, closure_limits
 from entropy_valley.experiment.stats.significance import paired_test
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
 # --- The numbers of a study: a row for each system and run, then its mean and deviation over runs.
 
 TRAINED = ["backbone", *PLACE, "pool", "seed"]  # what systems of a study are compared within
+COUNTED = ["length_mae", "calls", "slots", "passes", "within_steps", "sentences"]  # of a cell
 MAIN = "comet"  # the main metric in `columns` of a study, whatever its key
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of a latency, where a column has it
 CLOSURES = dict(zip(("closure", "closure_eos"), BASELINES, strict=True))
@@ -102,7 +101,6 @@ def by_cell(sentences: pd.DataFrame, value: str) -> dict[Key, pd.Series]:
 def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: System) -> pd.DataFrame:
     """The rows of single runs."""
     columns, first = names.study.columns, names.cells[0].backbone
-    costs = ["calls", "slots", "passes", "within_steps", *["run_tokens"] * ("tokens" in columns)]
     texts = by_cell(data.sentences, "hypothesis") if "changed" in columns else {}
     cells = data.cells.set_index([*TRAINED, *SYSTEM])
     whole, calls = cells[names.metric.name], cells["calls"]
@@ -134,8 +132,8 @@ def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: 
         rival = (*run, *against)
         row |= tested(names, TESTED, scores.get(rival) if rival != key else None, scores[key])
         rows.append(row | of_means(names, scores, key, [cell.seed], against))
-    shown = [metric.name for metric in names.metrics]
-    own = data.cells.reindex(columns=[*TRAINED, *SYSTEM, *shown, "length_mae", *costs[:4], "sentences", *costs[4:]])
+    shown = [metric.name for metric in names.metrics] + COUNTED + ["run_tokens"] * ("tokens" in columns)
+    own = data.cells.reindex(columns=[*TRAINED, *SYSTEM, *shown])
     own = own.rename(columns={"length_mae": "mae", "within_steps": "untouched", "run_tokens": "tokens"})
     return own.join(pd.DataFrame(rows))
 
@@ -308,11 +306,6 @@ COLUMNS = {row.pop("column"): StudyColumn(**row) for row in _LISTED}
 def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
     """The metrics by the columns of a study: MAIN, and their names."""
     return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics}
-
-
-def column_names(experiment: Experiment) -> list[str]:
-    """What ``columns`` of a study may list: costs, then the metrics of the config."""
-    return [*COLUMNS, *metrics_by_column(metrics_of(experiment.scoring))]
 
 
 def note(names: Names, column: str) -> str:
