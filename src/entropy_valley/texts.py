@@ -8,13 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
 
 from entropy_valley.errors import InputError
 
-T = TypeVar("T", bound=str)
 LONGEST_SENTENCE = 100_000  # characters of a sentence; a file without line breaks is one line of more
 _IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")
 # Control characters, marks that turn the text behind them around, and code points that are not characters.
@@ -89,11 +86,6 @@ def hidden(text: str) -> int:
 def shown(text: str) -> str:
     """The text on one line, for print: a blank for white space, U+001B and the like for what would change the rest."""
     return _UNSEEN.sub(lambda match: f"U+{ord(match[0]):04X}", re.sub(r"\r\n|\s", " ", text))
-
-
-def all_shown(texts: Iterable[T]) -> list[T]:
-    """:func:`shown` of each text, of its own class."""
-    return [type(text)(shown(text)) for text in texts]
 
 
 def base_language(code: str) -> str:

@@ -186,11 +186,10 @@ REPRODUCTION = {"layout": "reproduction", "methods": ["oracle", "ratio", "ev"]}
 @pytest.mark.parametrize(
     ("study", "problem"),
     [
-        (READINGS | {"steps": [16, 32]}, "one T"),
+        (READINGS | {"steps": [16, 32]}, "tells no step budgets apart; name one"),
         (READINGS | {"methods": ["oracle", "ev"]}, "needs the methods ratio"),
-        (READINGS | {"backbones": ["mine"]}, "'mine' is compared with 'llada-8b', which has no seed 1 here"),
-        (REPRODUCTION | {"backbones": ["llada-8b", "dream-7b"]}, "one backbone"),
-        (REPRODUCTION | {"steps": [16, 32]}, "one T"),
+        (REPRODUCTION | {"backbones": ["llada-8b", "dream-7b"]}, "tells no backbones apart"),
+        (REPRODUCTION | {"orders": ["med", "random"]}, "tells no reveal orders apart"),
         ({"layout": "transfer", "methods": ["ratio", "ev"], "against": "ratio"}, "`against` is ratio itself"),
     ],
 )

@@ -10,7 +10,6 @@ import pandas as pd
 
 from entropy_valley import files
 
-COLUMNS = ["stage", "jobs", "hours", "gpu_hours"]
 # MB of memory that the jobs of each rule on GPUs request, a training for each process: each loads the backbone.
 MEMORY = {"train": 25_000, "score": 16_000} | dict.fromkeys(("translate", "shard", "diagnose", "latency"), 48_000)
 
@@ -25,11 +24,10 @@ def stage_hours(benchmarks: Path, gpus: Mapping[str, int]) -> pd.DataFrame:
     have none. ``hours`` are as if one job ran after another, ``gpu_hours`` these times the GPUs of a job, see
     :func:`gpus`. Attempts that failed are not counted."""
     # A job is named after its rule: `train/en-zh.llada-8b.seed1`.
-    seconds = finished_seconds(benchmarks)
-    jobs = [(job.partition("/")[0], 1, took / 3600) for job, took in seconds.items()]
-    rows = pd.DataFrame([(*row, row[2] * gpus.get(row[0], 0)) for row in jobs], columns=COLUMNS)
-    whole = rows.groupby("stage", as_index=False).sum()
-    return whole.sort_values(["gpu_hours", "hours"], ascending=False, ignore_index=True)
+    jobs = [(job.partition("/")[0], took / 3600) for job, took in finished_seconds(benchmarks).items()]
+    stages = pd.DataFrame(jobs, columns=["stage", "hours"]).groupby("stage", as_index=False).sum()
+    stages["gpu_hours"] = stages["hours"] * stages["stage"].map(gpus).fillna(0)
+    return stages.sort_values(["gpu_hours", "hours"], ascending=False, ignore_index=True)
 
 
 def finished_seconds(benchmarks: Path) -> dict[str, float]:

@@ -14,7 +14,7 @@ from entropy_valley import files, revisions
 from entropy_valley.errors import question
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.checks import Problem, undefined
-from entropy_valley.experiment.config.matrix import study_cells
+from entropy_valley.experiment.config.schema import metrics_of
 from entropy_valley.experiment.stats import paper_numbers
 from entropy_valley.experiment.tables import (
     cases,
@@ -37,7 +37,7 @@ from entropy_valley.experiment.tables import (
     training_tables,
     valley,
 )
-from entropy_valley.experiment.tables.report import Kind, Report
+from entropy_valley.experiment.tables.report import AGAINST, Kind, Report
 from entropy_valley.results import SHORT
 from entropy_valley.settings import values_of
 
@@ -83,6 +83,8 @@ REPORTS: dict[str, Kind] = {
     "figures/systems": systems.systems_figure,
     "figures/budgets": scores.budgets_figure,
 }
+
+APART = {"backbone": "backbones", "order": "reveal orders", "steps": "step budgets"}
 
 
 @functools.cache
@@ -154,7 +156,7 @@ def known() -> dict[str, Any]:
 def problems(experiment: Experiment) -> list[Problem]:
     """What is wrong with the studies of a config as far as their tables and figures go, see ``config.load``."""
     listed: list[Problem] = []
-    columns = systems.column_names(experiment)
+    columns = [*systems.COLUMNS, *systems.metrics_by_column(metrics_of(experiment.scoring))]
     for name, study in experiment.studies.items():
         if study.layout not in layouts():
             listed.append((("studies", name, "layout"), f"is not a layout; there are {', '.join(layouts())}"))
@@ -187,9 +189,17 @@ def _of_study(experiment: Experiment, name: str) -> Iterator[str]:
         report, file = Report(kind, experiment, key, name), _file(experiment, kind, name)
         other = REPORTS.get(f"{folder}/{file}")
         taken = {_file(experiment, kind, one) for one in experiment.tables.studies if one != name}
-        if report.wanted and (file in taken or (other and not other.of_study)):
+        if not report.wanted:
+            continue
+        if file in taken or (other and not other.of_study):
             yield f"{file} is the name of another table or figure; choose another name"
-        if report.wanted and study.pools and not kind.tells_pools:
-            yield f"a {folder[:-1]} of layout {layout} tells no pools apart; remove `pools`"
-        if study_cells(experiment, name):
-            yield from kind.problems(report.names)
+        what = f"a {folder[:-1]} of layout {layout}"
+        for key, several in APART.items():
+            if key not in kind.tells and len({getattr(cell, key) for cell in report.cells}) > 1:
+                yield f"{what} tells no {several} apart; name one"
+        if study.pools and "pool" not in kind.tells:
+            yield f"{what} tells no pools apart; remove `pools`"
+        needed = {study.against if name == AGAINST else name for name in kind.needs}
+        if lacking := needed - {cell.method for cell in report.cells}:
+            yield f"{what} needs the methods {', '.join(sorted(lacking))}; add them"
+        yield from kind.problems(report.names)

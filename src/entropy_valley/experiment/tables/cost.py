@@ -34,14 +34,14 @@ HOURS = (
 )
 
 
-# Heading and format of each part.
+# Heading and decimals of each part; a share has none.
 PARTS = {
-    "probe_share": ("Probes, share of the steps", formats.percent),
-    "probe_cap": ("Probes at most, share of the steps", formats.percent),
-    "latency": ("Seconds per sentence, one at a time", lambda value: formats.number(value, 4)),
-    "latency_batched": ("Seconds per sentence, batched", lambda value: formats.number(value, 4)),
-    "hours": ("Hours by stage", lambda value: formats.number(value, 2)),
-    "gpu_hours": ("GPU-hours by stage", lambda value: formats.number(value, 2)),
+    "probe_share": ("Probes, share of the steps", None),
+    "probe_cap": ("Probes at most, share of the steps", None),
+    "latency": ("Seconds per sentence, one at a time", 4),
+    "latency_batched": ("Seconds per sentence, batched", 4),
+    "hours": ("Hours by stage", 2),
+    "gpu_hours": ("GPU-hours by stage", 2),
 }
 
 
@@ -96,13 +96,14 @@ def cost(names: Names, data: Data) -> Shown:
     timed = {cell: data.files.latency(cell) for cell in shown_latencies(names.experiment)}
     numbers, rows = cost_numbers(names, data, timed), []
     for part, rows_of in numbers.groupby("part", sort=False):
-        title, text = PARTS[part]
+        title, decimals = PARTS[part]
         for row in rows_of.itertuples():
             item = names.method(row.item).short if part in TIMED else row.item
             # Hours are of all directions together.
             place = [names.place(row.direction, row.testset)] if row.direction else []
             label = ", ".join([*place, item])
-            rows.append(Row([label, text(row.here), formats.NONE if pd.isna(row.paper) else row.paper], title))
+            here = formats.number(row.here, decimals) if decimals else formats.percent(row.here)
+            rows.append(Row([label, here, formats.NONE if pd.isna(row.paper) else row.paper], title))
     columns = aligned("l", "What") + aligned("r", "Here", "Paper")
     notes = [SHARES, *footnotes.timing([*timed.values()]), HOURS, footnotes.sentences(names, data)]
     return Shown(numbers, columns, rows, notes)

@@ -17,7 +17,7 @@ from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.report import ZEROS, Bold, Data, Names, Row, Shown, aligned, table
-from entropy_valley.experiment.tables.scores import by_keys, main_cells, places_of
+from entropy_valley.experiment.tables.scores import by_keys, main_cells, places_of, ranked
 
 # --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
 
@@ -154,9 +154,7 @@ def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Ite
     """A section per backbone, a row for each system, the best that could be deployed bold in each place."""
     # Further length methods of the main table have their own studies.
     shown = means[means["method"].isin(RISING) | (means["steps"] == 0)]
-    of_place = by_keys(shown, "backbone", *PLACE, "method")
-    # What sees the reference cannot be deployed.
-    best = shown[~shown["method"].isin(names.informed)].groupby(PLACE)["mean"].max()
+    of_place = by_keys(ranked(names, shown, PLACE), "backbone", *PLACE, "method")
     for backbone, rows in shown.groupby("backbone", sort=False):
         denoised = rows["steps"].iloc[0] > 0
         kind = "masked diffusion" if denoised else "autoregressive, same training pairs"
@@ -170,7 +168,7 @@ def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Ite
             for place in places:
                 row = of_place[backbone, *place, method]
                 text = formats.mean_std(100 * row.mean, 100 * row.std, decimals(names))
-                texts.append(Bold(text) if row.mean == best[place] and method not in names.informed else text)
+                texts.append(Bold(text) if row.best else text)
             yield Row(texts, f"{names.backbone(backbone)}, {kind}", shaded=method == "ev")
 
 

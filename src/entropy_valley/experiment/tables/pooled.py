@@ -6,7 +6,7 @@ The layouts ``pooled`` and ``ceiling``. A study of the layout ``systems`` shows 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from entropy_valley.experiment.stats.significance import LEVELS, Analysis, boots
 from entropy_valley.experiment.stats.summary import BASELINES, by_method, closure
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
-from entropy_valley.experiment.tables.report import Data, Names, Row, Shown, aligned, needs_methods, one_setting, table
+from entropy_valley.experiment.tables.report import AGAINST, Data, Names, Row, Shown, aligned, table
 
 RUNS = [*PLACE, "backbone", "seed"]
 EVERY = "all"  # backbones together
@@ -32,11 +32,7 @@ READING = (
     footnotes.ORACLE,
 )
 LEADS = "Leads: runs in which the mean score is higher, without a test."
-
-
-def pooled_problems(names: Names) -> Iterator[str]:
-    yield from one_setting(names)
-    yield from needs_methods(names, "oracle", *BASELINES, names.study.against)
+STUDIED: dict[str, Any] = {"tells": ("backbone",), "needs": ("oracle", *BASELINES, AGAINST)}
 
 
 # --- The numbers.
@@ -139,7 +135,7 @@ def section(names: Names, row: Any) -> str:
 @table(
     "Length methods over all runs of a study: the share of the {metric} gap between a fixed ratio and the reference's "
     "length that each method closes, and what a sentence costs.",
-    problems=pooled_problems,
+    **STUDIED,
 )
 def pooled(names: Names, data: Data) -> Shown:
     table, against = numbers(names, data), names.study.against
@@ -158,7 +154,7 @@ def pooled(names: Names, data: Data) -> Shown:
 @table(
     "The reference's length is not an upper bound: {metric} of canvases beside it, of the candidate nearest to it on "
     "the grids that methods probe, and of the best of several canvases by hindsight.",
-    problems=pooled_problems,
+    **STUDIED,
 )
 def ceiling(names: Names, data: Data) -> Shown:
     """What lies above the reference's length: canvases beside it, the nearest candidates to it, and hindsight, the best

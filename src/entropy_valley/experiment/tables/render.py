@@ -17,7 +17,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from entropy_valley import files
-from entropy_valley.texts import all_shown, guarded, shown
+from entropy_valley.texts import guarded, shown
 
 FOLDER = Path(__file__).with_name("templates")
 OPEN = 3  # notes below a table that everybody reads: the rest is folded, and a comment in LaTeX
@@ -142,6 +142,12 @@ def to_text(ending: str, table: Shown, title: str = "", caption: str = "", label
     return rf"% needs \usepackage{{{','.join(packages)}}}{where}" + f"\n{text}"
 
 
+def on_one_line(text: str) -> str:
+    """The text for print, see :func:`.texts.shown`."""
+    # Most texts can be printed as they are.
+    return text if text.isprintable() else shown(text)
+
+
 def write_page(path: str | Path, name: str, title: str, data: Any) -> None:
     """Write the page of the template ``name``: texts in ``data``, a JSON value, are never read as HTML."""
     files.write_text(path, PAGES.get_template(f"{name}.html").render(title=title, data=data))
@@ -186,8 +192,7 @@ _MARKS = re.compile(r"[\\|*`$]|(?<!\w)_|_(?!\w)|~(?=~)|<(?=[a-zA-Z/!?])|&(?=#?\w
 
 def markdown(text: str) -> str:
     """What Markdown would read as a mark, a link, HTML or a formula stays text."""
-    # Most texts can be printed as they are.
-    marked = _MARKS.sub(r"\\\g<0>", text if text.isprintable() else shown(text))
+    marked = _MARKS.sub(r"\\\g<0>", on_one_line(text))
     return f"**{marked}**" if isinstance(text, Bold) else marked
 
 
@@ -201,7 +206,7 @@ def code(text: str) -> str:
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
     blank = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{blank}{text if text.isprintable() else shown(text)}{blank}{fence}"
+    return f"{fence}{blank}{on_one_line(text)}{blank}{fence}"
 
 
 # --- LaTeX, for pdflatex's own fonts.
@@ -262,7 +267,7 @@ PAGES = Environment(
 )
 PAGES.globals["OPEN"] = OPEN
 PAGES.tests["bold"] = lambda text: isinstance(text, Bold)
-PAGES.filters |= {"shown": shown, "all_shown": all_shown, "bold": Bold}
+PAGES.filters |= {"shown": on_one_line, "bold": Bold}
 PAGES.filters |= {"markdown": markdown, "paragraph": paragraph, "code": code}
 PAGES.filters |= {"tex": escape, "tex_bold": latex_bold, "tex_cell": latex_cell}
 PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False}  # Chinese takes half the bytes

@@ -6,12 +6,10 @@ A table is a function of the names of a config and of the results of its cells; 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import io
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,11 +86,6 @@ class Results:
         """The measured seconds of a cell."""
         return files.read_json(self.file(cell.latency(self.root)))
 
-    def place(self, cell: Cell) -> str:
-        """How an error names the translations of a cell."""
-        folder = sets_of(self.experiment).home[cell].folder(self.root)
-        return f"{folder}/{TRANSLATIONS}: {system_of(cell).label}"
-
 
 class Data(NamedTuple):
     """The results of a table's cells, in their order: a row for each sentence, and a row for each cell, see
@@ -104,7 +97,7 @@ class Data(NamedTuple):
 
     def of(self, cells: Iterable[Cell]) -> Data:
         """The results of some of its cells, in their order."""
-        keys = pd.DataFrame([{"pool": "", **cell.key()} for cell in cells])[CELL]
+        keys = pd.DataFrame([[getattr(cell, name) for name in CELL] for cell in cells], columns=CELL)
         return Data(keys.merge(self.sentences, "left", on=CELL), keys.merge(self.cells, "left", on=CELL), self.files)
 
 
@@ -225,6 +218,7 @@ ENDINGS = {
     "comparison": ("html", "md", "csv"),
     "figure": ("pdf", "svg", "png", "csv"),
 }
+AGAINST = "against"
 ZEROS = {"pratt": "with Pratt's treatment of zeros", "wilcox": "without zeros"}
 Make = Callable[[Names, Data], Any]
 Caption = str | Callable[[Names], str]
@@ -246,8 +240,11 @@ class Kind:
     columns: Sequence[str] = ()  # what it reads of sentences beside their scores, see `frames.SOURCES`
     files: Callable[[Names], Iterable[str]] = lambda names: ()  # what else it reads
     metrics: Callable[[Names], list[Metric]] = lambda names: names.named_metrics(names.metric.name, "bleu")  # printed
-    problems: Callable[[Names], Iterable[str]] = lambda names: ()  # of a study, each the end of a sentence about it
-    tells_pools: bool = False  # it can show runs that differ in their pool of training pairs
+    # Of a study: in what its cells may differ, beside direction, test set, seed and length method; which length methods
+    # it needs, AGAINST for that of the study; and further problems, each the end of a sentence about it.
+    tells: Sequence[str] = ("backbone", "order", "steps")
+    needs: Sequence[str] = ()
+    problems: Callable[[Names], Iterable[str]] = lambda names: ()
     scored: bool = True  # it reads the results of its cells
     signed: bool = True  # below it stands what they were made by
     sentences: Callable[[Names], str] | None = None  # how many its numbers are of, where not all of its test sets
@@ -302,7 +299,9 @@ class Report:
         }
         text = caption if isinstance(caption, str) else caption(names)
         # Not by str.format: a caption may have braces of its own.
-        return re.sub(r"\{(\w+)\}", lambda word: words[word[1]], text)
+        for word, label in words.items():
+            text = text.replace(f"{{{word}}}", label)
+        return text
 
     def inputs(self) -> list[str]:
         """Every file that it reads: of the sets of its cells, of what its columns need, of test sentences in training;
@@ -342,33 +341,10 @@ class Report:
         """Make it and write its files, one for each of its endings, of the results in the same folder."""
         paths = dict(zip(self.endings, map(Path, outputs), strict=True))
         shown = self.shown(Results(self.experiment, paths["csv"].parents[1]))
-        with contextlib.ExitStack() as stack:  # none is replaced before all are written
-            new = {name: stack.enter_context(files.atomic(path)) for name, path in paths.items()}
-            if isinstance(shown, Figure):
-                render.write_csv(new["csv"], shown.numbers)
-                own = self.experiment.tables.matplotlibrc
-                style.save(shown.draw(own), new, own)
-            else:
-                caption = self.text if self.rule == "table" else ""
-                render.write_table(new, shown, render.title(self.name), caption, f"tab:{self.name}")
-
-
-# --- Problems of studies that several layouts have, each as the end of a sentence about the study.
-
-
-def one_backbone(names: Names, how: str = "") -> Iterator[str]:
-    """The problem of a report that tells no backbones apart."""
-    if len({cell.backbone for cell in names.cells}) > 1:
-        yield f"the layout {names.study.layout}{how} is of one backbone; name one"
-
-
-def one_setting(names: Names) -> Iterator[str]:
-    """The problem of a report that tells neither reveal orders nor step budgets apart."""
-    if len({(cell.order, cell.steps) for cell in names.cells}) > 1:
-        yield f"the layout {names.study.layout} is of one reveal order and one T; name one of each"
-
-
-def needs_methods(names: Names, *methods: str) -> Iterator[str]:
-    """The problem of a report that compares these length methods."""
-    if lacking := {*methods} - {cell.method for cell in names.cells}:
-        yield f"the layout {names.study.layout} needs the methods {', '.join(sorted(lacking))}; add them"
+        if isinstance(shown, Figure):
+            render.write_csv(paths["csv"], shown.numbers)
+            own = self.experiment.tables.matplotlibrc
+            style.save(shown.draw(own), paths, own)
+        else:
+            caption = self.text if self.rule == "table" else ""
+            render.write_table(paths, shown, render.title(self.name), caption, f"tab:{self.name}")

@@ -3,10 +3,9 @@ of step budgets, readings and a reproduction show."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -20,6 +19,7 @@ from entropy_valley.experiment.stats.summary import BASELINES, summary, with_cos
 from entropy_valley.experiment.tables import footnotes, formats, style
 from entropy_valley.experiment.tables.formats import CLOSURE_TITLES, RISING
 from entropy_valley.experiment.tables.report import (
+    AGAINST,
     Bold,
     Column,
     Data,
@@ -29,9 +29,6 @@ from entropy_valley.experiment.tables.report import (
     Shown,
     aligned,
     figure,
-    needs_methods,
-    one_backbone,
-    one_setting,
     table,
 )
 from entropy_valley.experiment.tables.systems import CLOSURES, note
@@ -53,11 +50,11 @@ def places_of(numbers: pd.DataFrame) -> list[Any]:
     return [*dict.fromkeys(numbers[PLACE].itertuples(index=False, name=None))]
 
 
-def ranked(names: Names, numbers: pd.DataFrame) -> pd.DataFrame:
+def ranked(names: Names, numbers: pd.DataFrame, setting: Sequence[str] = SETTING) -> pd.DataFrame:
     """A summary with ``best``: whether a method has the best mean of those of its setting that see no reference."""
     # What sees the reference cannot be deployed.
     deployable = numbers[~numbers["method"].isin(names.informed)]
-    means = deployable.groupby([*SETTING, "metric"])["mean"]
+    means = deployable.groupby([*setting, "metric"])["mean"]
     lower = [metric.name for metric in names.metrics if not metric.higher_is_better]
     best = means.transform("max").mask(deployable["metric"].isin(lower), means.transform("min"))
     return numbers.assign(best=(deployable["mean"] == best).reindex(numbers.index, fill_value=False))
@@ -268,14 +265,7 @@ PARETO = (
 )
 
 
-def budget_problems(names: Names) -> Iterator[str]:
-    yield from one_backbone(names)
-    if len(orders := {cell.order for cell in names.cells}) > 1:
-        yield f"the layout budgets is of one reveal order, not of {', '.join(sorted(orders))}"
-    yield from needs_methods(names, *matrix.COMPARED)
-
-
-@table(PARETO, problems=budget_problems)
+@table(PARETO, tells=("steps",), needs=matrix.COMPARED)
 def budgets(names: Names, data: Data) -> Shown:
     """Oracle, EV and Ratio at each step budget: a group per direction, a row per T."""
     numbers, metric = with_costs(data, names.metrics), names.metric
@@ -336,20 +326,11 @@ def _budgets(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
 # --- A study of readings: a row for each variant of a backbone, what all its systems score, and what has changed.
 
 
-def reading_problems(names: Names) -> Iterator[str]:
-    yield from one_setting(names)
-    yield from needs_methods(names, "oracle", "ratio", names.study.against)
-    cells = {*names.cells}
-    for cell in names.cells:
-        origin = checkpoint_of(names.experiment, cell.backbone)
-        if dataclasses.replace(cell, run=dataclasses.replace(cell.run, backbone=origin)) not in cells:
-            yield f"{cell.backbone!r} is compared with {origin!r}, which has no seed {cell.seed} here; add it"
-
-
 @table(
     "One system under several readings of the paper: {metric} of each length method, and BLEU, gap closures and "
     "changed sentences of one of them. Oracle takes the reference's length. The CSV has all numbers of all methods.",
-    problems=reading_problems,
+    tells=("backbone",),
+    needs=("oracle", "ratio", AGAINST),
 )
 def readings(names: Names, data: Data) -> Shown:
     """A section for each direction, a row for each backbone, the methods beside each other. No score is bold."""
@@ -370,7 +351,7 @@ def readings(names: Names, data: Data) -> Shown:
         own = of_method[metric.name, against]
         texts += closure_texts(numbers, own)
         rows.append(Row([*texts, formats.dash(formats.percent(own.changed))], names.place(*place)))
-    # All cells have the same setting, see `reading_problems`.
+    # All cells have the same setting, see `tells`.
     cell = names.cells[0]
     notes = [
         f"Reveal order {names.order(cell.order)}, T = {cell.steps}. Closures and changes: of "
@@ -409,16 +390,11 @@ REPRODUCTION = (
 )
 
 
-def reproduction_problems(names: Names) -> Iterator[str]:
-    yield from one_backbone(names)
-    yield from one_setting(names)
-
-
 @table(
     "{metric} and BLEU here beside those that the paper prints for LLaDA-8B-Base. Oracle takes the reference's length.",
     columns=("length",),
     metrics=Names.main_metrics,
-    problems=reproduction_problems,
+    tells=(),
 )
 def reproduction(names: Names, data: Data) -> Shown:
     """A group for each direction, a row for each method, ours and the paper's number side by side."""

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from entropy_valley import files
-from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.methods import base_method, grid, is_ratio_without_slot, reassigned_methods
-from entropy_valley.experiment.config.schema import metrics_of
 from entropy_valley.experiment.frames import PLACE, SYSTEM
 from entropy_valley.experiment.stats.comparisons import LIMITS, closure_limits
 from entropy_valley.experiment.stats.significance import paired_test
 from entropy_valley.experiment.stats.summary import BASELINES, closure, may_be_chance, with_costs
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.report import (
+    AGAINST,
     ZEROS,
     Bold,
     Column,
@@ -33,9 +32,6 @@ from entropy_valley.experiment.tables.report import (
     Shown,
     aligned,
     figure,
-    needs_methods,
-    one_backbone,
-    one_setting,
     table,
 )
 from entropy_valley.experiment.tables.style import METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, faint
@@ -48,6 +44,7 @@ if TYPE_CHECKING:
 # --- The numbers of a study: a row for each system and run, then its mean and deviation over runs.
 
 TRAINED = ["backbone", *PLACE, "pool", "seed"]  # what systems of a study are compared within
+COUNTED = ["length_mae", "calls", "slots", "passes", "within_steps", "sentences"]  # of a cell
 MAIN = "comet"  # the main metric in `columns` of a study, whatever its key
 TIMED = {"latency": "single", "latency_batched": "batched"}  # of a latency, where a column has it
 CLOSURES = dict(zip(("closure", "closure_eos"), BASELINES, strict=True))
@@ -104,7 +101,6 @@ def by_cell(sentences: pd.DataFrame, value: str) -> dict[Key, pd.Series]:
 def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: System) -> pd.DataFrame:
     """The rows of single runs."""
     columns, first = names.study.columns, names.cells[0].backbone
-    costs = ["calls", "slots", "passes", "within_steps", *["run_tokens"] * ("tokens" in columns)]
     texts = by_cell(data.sentences, "hypothesis") if "changed" in columns else {}
     cells = data.cells.set_index([*TRAINED, *SYSTEM])
     whole, calls = cells[names.metric.name], cells["calls"]
@@ -136,8 +132,8 @@ def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: 
         rival = (*run, *against)
         row |= tested(names, TESTED, scores.get(rival) if rival != key else None, scores[key])
         rows.append(row | of_means(names, scores, key, [cell.seed], against))
-    shown = [metric.name for metric in names.metrics]
-    own = data.cells.reindex(columns=[*TRAINED, *SYSTEM, *shown, "length_mae", *costs[:4], "sentences", *costs[4:]])
+    shown = [metric.name for metric in names.metrics] + COUNTED + ["run_tokens"] * ("tokens" in columns)
+    own = data.cells.reindex(columns=[*TRAINED, *SYSTEM, *shown])
     own = own.rename(columns={"length_mae": "mae", "within_steps": "untouched", "run_tokens": "tokens"})
     return own.join(pd.DataFrame(rows))
 
@@ -312,11 +308,6 @@ def metrics_by_column(metrics: Sequence[Metric]) -> dict[str, Metric]:
     return {MAIN: metrics[0]} | {metric.name: metric for metric in metrics}
 
 
-def column_names(experiment: Experiment) -> list[str]:
-    """What ``columns`` of a study may list: costs, then the metrics of the config."""
-    return [*COLUMNS, *metrics_by_column(metrics_of(experiment.scoring))]
-
-
 def note(names: Names, column: str) -> str:
     """How a column is read."""
     return COLUMNS[column].note.replace("{metric}", names.metric.label)
@@ -353,13 +344,13 @@ READ: dict[str, Any] = {
     "columns": ("hypothesis",),
     "files": latencies,
     "metrics": printed_metrics,
-    "tells_pools": True,
 }
 
 
 @table(
     "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system over "
     "each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run.",
+    tells=("backbone", "order", "steps", "pool"),
     problems=untimed_methods,
     **READ,
 )
@@ -448,8 +439,6 @@ def study_notes(names: Names, against: System) -> Iterator[str]:
 
 
 def transfer_problems(names: Names) -> Iterator[str]:
-    yield from one_setting(names)
-    yield from needs_methods(names, "ratio", names.study.against)
     if names.study.against == "ratio":
         layout = f"the layout {names.study.layout}"
         yield f"{layout} compares `against` with ratio, but `against` is ratio itself; name another method"
@@ -459,6 +448,8 @@ def transfer_problems(names: Names) -> Iterator[str]:
     "{metric} of each length method by evaluation set and pool of training pairs, then Entropy-Valley minus Fixed "
     "ratio, sentence by sentence, with its 95 % confidence interval and two paired tests. Oracle takes the "
     "reference's length.",
+    tells=("backbone", "pool"),
+    needs=("ratio", AGAINST),
     problems=transfer_problems,
     **READ,
 )
@@ -506,15 +497,10 @@ LINE, FRAME = 0.15, 0.7  # inches: from one name to the next; what a panel is hi
 LOGARITHMIC = 3.0  # passes that differ by more than this factor get a logarithmic axis
 
 
-def drawn_backbones(names: Names) -> Iterator[str]:
-    if names.study.figure:
-        yield from one_backbone(names, ", drawn,")
-
-
 @figure(
     "Mean {metric} of each system against the passes that a sentence takes by itself, with standard deviations over "
     "training seeds. The dashed line is Oracle length, which needs the reference and is not an upper bound.",
-    problems=drawn_backbones,
+    tells=("order", "steps"),
     wanted=lambda names: bool(names.cells and names.study.figure),
 )
 def systems_figure(names: Names, data: Data) -> Figure:

@@ -187,7 +187,13 @@ def corpus_numbers(names: Names, data: Data) -> pd.DataFrame:
     for name in corpus_directions(names.experiment):
         counts = data.files.json(f"corpus/{name}/corpus.json")["counts"]
         read, dropped = counts["read"], counts["filtered"]
-        numbers = {"read": read, "dropped": dropped, **_reasons(data.files.root, name), "kept": read - dropped}
+        numbers = {"read": read, "dropped": dropped}
+        # The reasons are in the record of the job alone.
+        reasons = files.read_json(record_path(f"{data.files.root}/corpus/{name}/train.jsonl"))["facts"]["dropped"]
+        for side, language in zip(SIDES, name.split("-"), strict=True):
+            for reason in REASONS:
+                numbers[f"dropped_{side}_{reason}"] = reasons.get(language, {}).get(reason, 0)
+        numbers["kept"] = read - dropped
         numbers |= {"train": counts["train"], "dev": counts["dev"]}
         rows += [(name, "", metric, value) for metric, value in numbers.items()]
         for backbone, ratios in data.files.json(f"corpus/{name}/length_ratios.json").items():
@@ -237,17 +243,6 @@ def corpus(names: Names, data: Data) -> Shown:
         digests.append((title, facts["digest"]["train"]))
     notes = [f"Length filters, both ends included: {', '.join(limits)}."] * bool(limits) + [ORDER]
     return Shown(numbers, columns, rows, notes, signatures=digests)
-
-
-def _reasons(root: str, direction: str) -> dict[str, int]:
-    """How many pairs were dropped for each reason, from the record of their job."""
-    # The reasons are in the record alone.
-    dropped = files.read_json(record_path(f"{root}/corpus/{direction}/train.jsonl"))["facts"]["dropped"]
-    return {
-        f"dropped_{side}_{why}": dropped.get(language, {}).get(why, 0)
-        for side, language in zip(SIDES, direction.split("-"), strict=True)
-        for why in REASONS
-    }
 
 
 def _count(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +28,6 @@ from entropy_valley.experiment.tables.report import (
     aligned,
     diagnostics_files,
     figure,
-    needs_methods,
-    one_backbone,
-    one_setting,
     table,
 )
 from entropy_valley.lengths.base import candidate_length
@@ -199,18 +196,13 @@ def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> list[float]
     return ratios
 
 
-def check_problems(names: Names) -> Iterator[str]:
-    yield from one_backbone(names)
-    yield from one_setting(names)
-    yield from needs_methods(names, METHOD)
-
-
 @table(
     "The dense sweep's lowest entropy and its ends, the ratios that EV takes, EV's other scores, and EV's lead over "
     "canvases whose ratios were given to other sentences.",
     columns=("canvas",),
     files=diagnostics_files,
-    problems=check_problems,
+    tells=(),
+    needs=(METHOD,),
 )
 def checks(names: Names, data: Data) -> Shown:
     """A column for each direction; a check that was not run has no rows."""
