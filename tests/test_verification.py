@@ -53,8 +53,8 @@ MADE = {  # a file, its change, and what a line about it says
     "a mean": ("tables/matrix.csv", NUMBER, "mean: 0.0505"),
     "a column": ("tables/ar_reference.csv", text("ci_low", "low"), "columns: "),
     "a row more": ("tables/dissociation.csv", line_more, "number of rows: "),
-    "no table": ("tables/readings.md", without(*ALL), "is not there"),
-    "no figure": ("figures/pareto.png", without(".png", ".svg", ".pdf", ".csv"), "is not there"),
+    "no table": ("tables/readings.md", without(*ALL), "file not found"),
+    "no figure": ("figures/pareto.png", without(".png", ".svg", ".pdf", ".csv"), "file not found"),
 }
 UNCHANGED = ("tables/ceiling.csv", text(r"(,0\.\d{10}),", r"\g<1>4,"))  # in the eleventh digit
 

@@ -35,11 +35,6 @@ def _lines(report: Report) -> list[str]:
     reasons: Counter[str] = sum(report.unchecked.values(), Counter())
     lines += ["", "Not checkable:"] if reasons else []
     lines += [f"{count:>10,}  {reason}" for reason, count in reasons.most_common()]
-    if report.margins:
-        largest = max(report.margins.values())
-        after = f"after decisions within {largest:.3g} nats"
-        lines += ["", f"Other tokens in a low precision: {len(report.margins)}, {after}"]
-        lines += [f"  {place}" for place in report.margins]
     if report.differences:
         lines += ["", "Differs (what is stored → what follows):", *(line for _, line in report.differences)]
     return lines

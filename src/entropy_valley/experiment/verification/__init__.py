@@ -31,6 +31,10 @@ def verify(
     """
     if comet is not None and not comet.exists():
         raise files.not_there(comet)
+    import torch
+
+    from entropy_valley.model.load import require_device
+
     report = Report()
     # A config of a stranger may name a module that is in the working directory.
     with contextlib.nullcontext() if own_classes else plugins.ours_alone():
@@ -39,7 +43,8 @@ def verify(
         sets.check(folder, report)
         sets.check_tokens(folder, report)
         products.check(folder, report)
-        device = again.usable(device)
+        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        require_device(device, "--device cpu")
         scores.check(folder, report, comet, device)
         # This needs the models, and minutes.
         if sentences:
