@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
 
 import pandas as pd
@@ -37,13 +38,13 @@ _HERE = Path(__file__).parent
 
 def texts(row: PackRow) -> tuple[str, ...]:
     """What the form shows of a row, in the order of TEXTS; characters that no spreadsheet can hold become U+FFFD."""
-    return tuple(_CONTROL.sub("\ufffd", text) for text in (row.id, row.source, row.reference, row.a, row.b))
+    return tuple(_CONTROL.sub("\ufffd", text) for text in astuple(row))
 
 
-def write_csv(path: Path, pack: Pack, ratings: Mapping[str, Sequence[str]] | None = None) -> None:
+def write_csv(path: Path, pack: Pack, ratings: Mapping[str, Sequence[str]] = {}) -> None:
     """The form as CSV: UTF-8 with a byte order mark, which Excel needs. ``ratings`` fills the last columns of rows."""
-    filled, empty = ratings or {}, [""] * len(COLUMNS[len(TEXTS) :])
-    rows = [[*texts(row), *filled.get(row.id, empty)] for row in pack.rows]
+    empty = [""] * len(COLUMNS[len(TEXTS) :])
+    rows = [[*texts(row), *ratings.get(row.id, empty)] for row in pack.rows]
     form = pd.DataFrame(rows, columns=COLUMNS).map(guarded)
     files.write_text(path, "\ufeff" + form.to_csv(index=False, lineterminator="\r\n"))
 

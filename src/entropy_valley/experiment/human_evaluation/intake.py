@@ -126,7 +126,7 @@ def _read_form(path: Path, annotator: str, pack: Pack) -> tuple[list[Rating], li
     for number, row in enumerate(rows[top + 1 :], top + 2):
         if any(cell.strip() for cell in row):
             # A row may end before its empty cells.
-            cells = dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
+            cells = dict(itertools.zip_longest(header, row, fillvalue=""))
             name = _plain(cells["ID"])
             if name in ratings or name not in shown:
                 what = "comes twice" if name in ratings else f"is no row of pack {pack.code}"
@@ -224,12 +224,9 @@ def _read_csv(path: Path) -> list[list[str]]:
     header = _SEPARATOR.search(text)
     if not header:
         raise InputError(path, "no row of it begins with a column ID", _NO_FORM)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=header[1])
-    try:
+    with files.readable(path, "CSV file", f"Close all quotation marks. {_NO_FORM}"):
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=header[1])
         return [[unguarded(cell) for cell in row[:WIDEST]] for row in itertools.islice(reader, LONGEST)]
-    except csv.Error as error:
-        place, remedy = f"{path}:{reader.line_num}", f"Close all quotation marks. {_NO_FORM}"
-        raise InputError(place, f"is not CSV ({error})", remedy) from None
 
 
 def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Behind]) -> list[dict[str, Any]]:
