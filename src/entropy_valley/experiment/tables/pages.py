@@ -62,15 +62,11 @@ def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
 
 def write(experiment: Experiment, place: PagePlace, out: str) -> None:
     """Write the page of a test set's sentences, of the results in the same folder."""
-    write_sentences(out, Results(experiment, Path(out).parents[1]), _shown(experiment, place))
-
-
-def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -> None:
-    """Write the page of a test set's sentences, with the outputs of some cells."""
-    experiment, direction = results.experiment, shown[0].direction
-    source, target = direction.split("-")
+    direction, testset = place
+    shown, (source, target) = _shown(experiment, place), direction.split("-")
     without = refused(direction)  # categories
-    results_of = data_of(results, shown, ("hypothesis", "source", "target", "length", "canvas"))
+    columns = ("hypothesis", "source", "target", "length", "canvas")
+    results_of = data_of(Results(experiment, Path(out).parents[1]), shown, columns)
     # A metric of whole systems has nothing to say of a sentence.
     metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
     outputs = [_outputs(results_of.of([cell]).sentences, metrics) for cell in shown]
@@ -96,7 +92,7 @@ def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -
         "systems": systems,
         "sentences": sentences,
     }
-    render.write_page(path, "sentences", f"{formats.direction(direction)}, {shown[0].testset}", data)
+    render.write_page(out, "sentences", f"{formats.direction(direction)}, {testset}", data)
 
 
 def _outputs(sentences: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, list[Any]]:

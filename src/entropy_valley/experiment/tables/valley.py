@@ -4,6 +4,7 @@ study's table with a group of rows for each check, and the sweep of ratios as a 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 AXES = ("offsets", "offsets_complete", "ratios")
 POINT = ["backbone", *PLACE, "axis", "at"]
-OVER_RUNS, OVER_SENTENCES = "std over runs", "95% of the mean over sentences"
 
 
 @figure(
@@ -74,9 +74,9 @@ def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axe
     from matplotlib import ticker
 
     axes.axvline(0, color=style.GRID, linewidth=1.5)
-    for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
-        kind = number % len(style.BACKBONE_COLOURS)
-        draw_line(axes, line, style.BACKBONE_COLOURS[kind], style.BACKBONE_MARKERS[kind], names.backbone(backbone))
+    looks = itertools.cycle(zip(style.BACKBONE_COLOURS, style.BACKBONE_MARKERS, strict=True))
+    for (backbone, line), (colour, marker) in zip(shown.groupby("backbone", sort=False), looks, strict=False):
+        draw_line(axes, line, colour, marker, names.backbone(backbone))
     axes.set_title(names.place(*place))
     axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
     axes.margins(y=0.1)
@@ -113,7 +113,7 @@ def over_runs(points: pd.DataFrame) -> pd.DataFrame:
     runs, centre = groups.size(), groups["mean"].mean()
     # One run says nothing of others, so its sentences have to do.
     reach = groups["mean"].std().where(runs > 1, CERTAIN * groups["standard_error"].first())
-    spread = np.where(runs > 1, OVER_RUNS, OVER_SENTENCES)
+    spread = np.where(runs > 1, "std over runs", "95% of the mean over sentences")
     band = {"mean": centre, "low": centre - reach, "high": centre + reach, "spread": spread, "runs": runs}
     averages = groups[[name for name in averaged if name in points]].mean()
     return pd.DataFrame(band).join(averages).reset_index()
