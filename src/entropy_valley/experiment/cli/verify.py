@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections import Counter
 
-from entropy_valley.errors import brief, listed
+from entropy_valley.errors import brief
 from entropy_valley.experiment import verification
 from entropy_valley.experiment.verification import Report
 
@@ -14,12 +14,10 @@ WIDTH = 60
 
 
 def verify(arguments: argparse.Namespace) -> None:
-    folder, report = verification.verify(
+    report = verification.verify(
         arguments.results, arguments.comet, arguments.translate or 0, arguments.device, arguments.own_classes
     )
     print("\n".join(_lines(report)))
-    if folder.others:
-        print(f"\nNot read, since they are results of their own: {listed(folder.others)}")
     if report.differences:
         sys.exit(1)
 

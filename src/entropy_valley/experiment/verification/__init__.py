@@ -21,7 +21,7 @@ __all__ = ["Folder", "Report", "verify"]
 
 def verify(
     root: Path, comet: Path | None = None, sentences: int = 0, device: str | None = None, own_classes: bool = False
-) -> tuple[Folder, Report]:
+) -> Report:
     """Check a folder of results, and decode ``sentences`` of each run again.
 
     ``comet`` is a checkpoint of the main metric, where the folder has none of its own. ``device`` is that of COMET and
@@ -49,4 +49,4 @@ def verify(
         # This needs the models, and minutes.
         if sentences:
             again.check(folder, report, sentences, device)
-    return folder, report
+    return report

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 PART = "texts decoded again"
 NEAR = 5e-5  # nats between two float32 computations of a mean entropy
-MODEL = {"dtype": "precision", "merge": "merge_adapter", "shifted": "shifted", "attention": "attention"}  # and params
 NO_CHECKPOINT = Unchecked("the checkpoint is not at hand")
 OTHERWISE = Unchecked(
     "a reveal order, a canvas that changes, a prompt cache, or revealed masks that the plain algorithm does not have"
@@ -37,9 +36,12 @@ def check(folder: Folder, report: Report, count: int, device: str) -> None:
                 reason = OTHERWISE if not rank else NO_TESTSET if not source else NO_CHECKPOINT
                 report.compare(PART, cell.file, f"line {row['line']}, tokens", row["tokens"], reason)
                 continue
-            settings = {argument: cell.params[name] for argument, name in MODEL.items()}
-            settings["float32_head"] = cell.params["head_precision"] == "float32"
-            backbone = load(checkpoint, cell.params["family"], device=device, adapter=adapter, **settings)
+            params = cell.params
+            backbone = load(
+                checkpoint, params["family"], device=device, adapter=adapter, dtype=params["precision"],
+                merge=params["merge_adapter"], shifted=params["shifted"], attention=params["attention"],
+                float32_head=params["head_precision"] == "float32",
+            )  # fmt: skip
             _check_sentence(report, backbone, rank, cell, row, source["source"])
 
 

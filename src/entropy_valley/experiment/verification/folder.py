@@ -60,8 +60,7 @@ class Report:
     def compare(self, part: str, file: object, place: str, stored: Any, follows: Any, within: float = 0.0) -> None:
         """Compare two values; numbers may differ by ``within``, and in the last of ten digits."""
         both = (stored, follows)
-        # True is an int in Python, and never a number here.
-        numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in both)
+        numbers = all(isinstance(value, int | float) for value in both)
         if isinstance(follows, Unchecked):
             self.unchecked[part][follows.reason] += 1
         elif math.isclose(*both, rel_tol=1e-9, abs_tol=within) if numbers else stored == follows:
@@ -116,22 +115,19 @@ class Cell:
 
 class Folder:
     """Headers by their place, such as ``corpus/en-zh/train.made.json``, and what they describe. Places are below
-    ``root``.
-
-    ``others`` are folders in it that are results of their own, as results/demo is in results: they are not read.
-    """
+    ``root``. Of results that are in a folder of it, as results/demo is in results, the headers are read, too."""
 
     def __init__(self, root: Path, report: Report) -> None:
         self.root = root
-        self.others = sorted(path.parent.name for path in root.glob(f"*/{CONFIG}"))
         if not (root / CONFIG).is_file():
-            such = f", such as {listed([str(root / name) for name in self.others], 3)}" * bool(self.others)
+            others = sorted(str(path.parent) for path in root.glob(f"*/{CONFIG}"))
+            such = f", such as {listed(others, 3)}" * bool(others)
             raise InputError(root / CONFIG, "file not found", f"Name the folder of the results of a run{such}.")
         self.records: dict[str, Record] = {}
         for path in sorted(root.rglob("*.json")):
             place = path.relative_to(root)
             # Hidden files are those that a writer has left.
-            if place.parts[0] in (*SKIPPED, *self.others) or any(part[0] == "." for part in place.parts):
+            if place.parts[0] in SKIPPED or any(part[0] == "." for part in place.parts):
                 continue
             if path.name.endswith(ENDING) or path.name in HEADERS:
                 with report.reading(FILES, place):

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from entropy_valley.errors import InputError
 from entropy_valley.experiment.verification.folder import Cell, Folder, Report, Unchecked, testset_file
 from entropy_valley.experiment.verification.sets import NO_TESTSET, check_ids
 from entropy_valley.results import SCORES, TRANSLATIONS, System
-from entropy_valley.scoring import from_params
+from entropy_valley.scoring import from_params, metrics
 from entropy_valley.scoring.comet import MainComet
 from entropy_valley.scoring.metrics import Scorer, ScoringJob
 from entropy_valley.scoring.sets import Outputs, read_outputs, score_cells
@@ -34,7 +35,7 @@ def check(folder: Folder, report: Report, comet: Path | None, device: str) -> No
                 for name, metric in from_params({**first.params, "metrics": {}}).items():
                     scorer = scorers.setdefault(f"{name} {metric!r}", metric)
                     with report.reading("scores", first.header):
-                        job = _job(folder, first, scorer, comet, device)
+                        job = _job(folder, first, name, scorer, comet, device)
                         again = {} if isinstance(job, Unchecked) else score_cells(name, scorer, job, outputs)
                         for cell in cells:
                             if cell.system in outputs:
@@ -60,7 +61,9 @@ def _outputs(folder: Folder, report: Report, cells: list[Cell]) -> dict[System, 
     return outputs
 
 
-def _job(folder: Folder, cell: Cell, metric: Scorer, comet: Path | None, device: str) -> ScoringJob | Unchecked:
+def _job(
+    folder: Folder, cell: Cell, name: str, metric: Scorer, comet: Path | None, device: str
+) -> ScoringJob | Unchecked:
     """What a metric needs to score, or why it cannot."""
     checkpoint = None
     if isinstance(metric, MainComet):
@@ -68,7 +71,13 @@ def _job(folder: Folder, cell: Cell, metric: Scorer, comet: Path | None, device:
         checkpoint = comet or (trained_here if metric.checkpoint is None and trained_here.exists() else None)
         if checkpoint is None:
             return NO_COMET
-    return ScoringJob(cell.params["target_language"], checkpoint, device, rows=ROWS if device == "cpu" else None)
+    job = ScoringJob(cell.params["target_language"], checkpoint, device, rows=ROWS if device == "cpu" else None)
+    try:
+        metrics.prepare(name, metric, job)
+    # As where a tokenizer of sacreBLEU is not installed.
+    except InputError as error:
+        return Unchecked(f"{error.place}: {error.problem}")
+    return job
 
 
 def _compare(report: Report, cell: Cell, name: str, ids: Sequence[str], again: Any) -> None:
