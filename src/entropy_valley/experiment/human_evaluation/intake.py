@@ -35,7 +35,7 @@ from entropy_valley.experiment.human_evaluation.forms import (
     SHEET,
     TEXTS,
 )
-from entropy_valley.experiment.human_evaluation.pack import SCALES, SYSTEMS, Behind, Pack, read_mapping
+from entropy_valley.experiment.human_evaluation.pack import SCALES, Behind, Pack, read_mapping
 from entropy_valley.texts import counted, unguarded
 
 _SEPARATOR = re.compile(r'^\s*"?ID"?\s*([,;\t])', re.MULTILINE)  # in the header, which may stand below a title
@@ -86,7 +86,7 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
     A file is named by its direction and its annotator: ``en-zh.A.xlsx``. Raises one :class:`InputError` that lists all
     problems of all forms.
     """
-    problems: list[str] = []
+    problems = []
     ratings: dict[str, list[Rating]] = {}
     first: dict[str, Path] = {}
     for path in paths:
@@ -241,7 +241,7 @@ def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Behind]) -> list[d
         # Only here is a slot a system again.
         systems = {"a": row["a"], "b": row["b"], "tie": "tie"}
         scores = {systems[slot]: rating.scores[slot] for slot in "ab"}
-        own = {"preference": systems[rating.preference], "notes": rating.notes}
         facts = {name: row[name] for name in ("id", "testset_id", "bucket", "difference")}
-        rows.append({"annotator": rating.annotator, **facts, **{name: scores[name] for name in SYSTEMS}, **own})
+        own = {"preference": systems[rating.preference], "notes": rating.notes}
+        rows.append({"annotator": rating.annotator, **facts, **dict(sorted(scores.items())), **own})
     return rows

@@ -270,11 +270,9 @@ def _texts(names: Names, axes: Axes, case: Any, top: float) -> None:
             name = {"Reference": "oracle"}.get(line.label, line.label.lower())
             axes.plot(0.05, y + 0.25, METHOD_MARKERS[name], color=METHOD_COLOURS[name], markersize=4)
         axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if has_canvas else line.label, fontsize=SIZE)
-        if line.label == "Source":
-            axes.text(SCORE, y, names.metric.label, ha="right", fontsize=SIZE)  # over the scores
-        elif not isnan(line.score):
-            text = formats.number(line.score, names.metric.decimals)
-            axes.text(SCORE, y, text, ha="right", fontsize=SIZE)
+        score = "" if isnan(line.score) else formats.number(line.score, names.metric.decimals)
+        # The first line, which has no score, has the name of all.
+        axes.text(SCORE, y, names.metric.label if line.label == "Source" else score, ha="right", fontsize=SIZE)
         for text in wrapped(line.text):
             axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=families)
             y -= 1
@@ -287,8 +285,9 @@ def wrapped(text: str, columns: int = COLUMNS, lines: int = LINES) -> list[str]:
     """
     # A blank before each Chinese character, which is removed again, is where it may break, and makes up for its width.
     spaced = re.sub(_PIECE, lambda piece: "\v" * len(piece[0]) + piece[0], shown(text))
-    options: dict[str, Any] = {"placeholder": "…", "replace_whitespace": False, "break_on_hyphens": False}
-    broken = textwrap.wrap(spaced, columns, max_lines=lines, **options)
+    broken = textwrap.wrap(
+        spaced, columns, max_lines=lines, placeholder="…", replace_whitespace=False, break_on_hyphens=False
+    )
     return [line.replace("\v", "") for line in broken] or [""]
 
 

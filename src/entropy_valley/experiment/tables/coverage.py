@@ -38,8 +38,7 @@ def capitalised_words(text: str) -> list[str]:
     A heuristic: it also finds the first words of further sentences.
     """
     # The first word of a sentence has a capital whatever it is.
-    _, *others = text.split() or [""]
-    return _CAPITALISED.findall(PLACEHOLDER.sub(" ", " ".join(others)))
+    return _CAPITALISED.findall(PLACEHOLDER.sub(" ", " ".join(text.split()[1:])))
 
 
 EXTRACTORS: Mapping[str, Callable[[str], Sequence[str]]] = {

@@ -61,7 +61,7 @@ def entropy_valley(names: Names, data: Data) -> Figure:
     """
     points = over_runs(curves(names, data))
     numbers = points[points["axis"] != "ratios"]
-    panels: list[style.Panel] = []
+    panels = []
     for place, lines in numbers[numbers["axis"] == "offsets"].groupby(PLACE, sort=False):
         panels.append(functools.partial(_lines, names, place, lines, not panels))
     return Figure(numbers, panels, width=2.1)
@@ -286,7 +286,7 @@ def selector_checks(names: Names, data: Data) -> Figure:
     """A panel for each direction and test set."""
     points = over_runs(curves(names, data))
     numbers = points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
-    panels: list[style.Panel] = []
+    panels = []
     for place, line in numbers.groupby(PLACE, sort=False):
         panels.append(functools.partial(_sweep, names, place, line, not panels))
     return Figure(numbers, panels, width=2.1)
