@@ -38,7 +38,7 @@ from entropy_valley.experiment.human_evaluation.forms import (
 from entropy_valley.experiment.human_evaluation.pack import SCALES, Behind, Pack, read_mapping
 from entropy_valley.texts import counted, unguarded
 
-_SEPARATOR = re.compile(r'^\s*"?ID"?\s*([,;\t])', re.MULTILINE)  # in the header, which may stand below a title
+_SEPARATOR = re.compile(r'\s*"?ID"?\s*([,;\t])')  # in the header
 LARGEST = 2**23  # bytes of a form, packed or not
 WIDEST, LONGEST = 100, 10_000  # columns and rows of it that are read: an empty cell may be far from the others
 MOST = 100  # problems that are listed
@@ -115,15 +115,12 @@ def _read_form(path: Path, annotator: str, pack: Pack) -> tuple[list[Rating], li
     problems = []
     if named and named != annotator:
         problems.append(f"{path}: is the form of {brief(named)}, by its sheet {forms.ABOUT}")
-    titles = [[_plain(name) for name in row] for row in rows]
-    # Apple Numbers puts the name of a table above its header.
-    top = next((place for place, row in enumerate(titles) if COLUMNS[0] in row), 0)
-    header = titles[top] if titles else []
+    header = [_plain(name) for name in rows[0]] if rows else []
     if wrong := [name for name in COLUMNS if header.count(name) != 1]:
         return [], [*problems, f"{path}: needs one column each of {', '.join(wrong)}"]
     shown = {row.id: dict(zip(TEXTS, forms.texts(row), strict=True)) for row in pack.rows}
     ratings: dict[str, Rating | None] = {}
-    for number, row in enumerate(rows[top + 1 :], top + 2):
+    for number, row in enumerate(rows[1:], 2):
         if any(cell.strip() for cell in row):
             # A row may end before its empty cells.
             cells = dict(itertools.zip_longest(header, row, fillvalue=""))
@@ -190,8 +187,7 @@ def _read_xlsx(path: Path) -> tuple[list[list[str]], str]:
     with files.readable(path, "spreadsheet", _NO_FORM):
         _require_small(path)
         book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
-        # Apple Numbers calls the sheet Ratings "Ratings - Table 1".
-        sheets = {sheet.title.partition(" - ")[0]: _cells(sheet) for sheet in book.worksheets}
+        sheets = {sheet.title: _cells(sheet) for sheet in book.worksheets}
         about = {row[0]: row[1] for row in sheets.get(forms.ABOUT, ()) if len(row) > 1}
         ratings = sheets.get(SHEET) or _cells(book.worksheets[0])
         return ratings, about.get("Annotator", "")
@@ -221,9 +217,9 @@ def _read_csv(path: Path) -> list[list[str]]:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(path, "is not UTF-8, so its texts cannot be compared", _NO_FORM) from None
-    header = _SEPARATOR.search(text)
+    header = _SEPARATOR.match(text)
     if not header:
-        raise InputError(path, "no row of it begins with a column ID", _NO_FORM)
+        raise InputError(path, "its first row does not begin with a column ID", _NO_FORM)
     with files.readable(path, "CSV file", f"Close all quotation marks. {_NO_FORM}"):
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=header[1])
         return [[unguarded(cell) for cell in row[:WIDEST]] for row in itertools.islice(reader, LONGEST)]
