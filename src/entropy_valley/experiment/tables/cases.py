@@ -262,7 +262,10 @@ def _draw(names: Names, shown_cases: Sequence[Any], below: Sequence[str], lines:
 
 def _texts(names: Names, axes: Axes, case: Any, top: float) -> None:
     """The heading of a case and its texts, with slots and scores."""
-    families = [FONT, *chinese_fonts()]
+    from matplotlib import font_manager
+
+    installed = font_manager.get_font_names()
+    families = [FONT, *(name for name in CHINESE if name in installed)]
     axes.text(0, top - 1, heading(names, case), fontweight="bold")
     y = top - 2.2
     for line in _printable(case):
@@ -302,14 +305,6 @@ def _printable(case: Any) -> list[_Line]:
     if chinese_fonts():
         return lines
     return [line for line in lines if not re.search(_WIDE, line.text)]
-
-
-def chinese_fonts() -> list[str]:
-    """Those of :data:`CHINESE` that matplotlib finds."""
-
-    from matplotlib import font_manager
-
-    return [name for name in CHINESE if name in font_manager.get_font_names()]
 
 
 def _curve(axes: Axes, case: Any, top: float, last: bool) -> None:

@@ -72,12 +72,12 @@ def write(experiment: Experiment, place: PagePlace, out: str) -> None:
     outputs = [_outputs(results_of.of([cell]).sentences, metrics) for cell in shown]
     find = extractors(source)
     sentences = []
-    for row in results_of.sentences.drop_duplicates("id").itertuples():
+    for row, *texts in zip(results_of.sentences.drop_duplicates("id").itertuples(), *outputs, strict=True):
         kinds = () if without else categories_of((row.source, row.target), direction)
         items = [extract(row.source) for extract in find.values()]
         # Lists, not objects: their keys would stand again in each sentence.
         about = [row.id, row.source, row.target, [*map(CATEGORIES.index, kinds)], items]
-        sentences.append([*about, [output[row.id] for output in outputs]])
+        sentences.append([*about, texts])
     systems = []
     for cell in shown:
         label, is_main = experiment.backbones[cell.backbone].label, cell.backbone == experiment.tables.backbone
@@ -95,16 +95,17 @@ def write(experiment: Experiment, place: PagePlace, out: str) -> None:
     render.write_page(out, "sentences", f"{formats.direction(direction)}, {testset}", data)
 
 
-def _outputs(sentences: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, list[Any]]:
-    """By sentence: text, slots, scores; and of methods that compare several candidates, these in ascending order and
-    the score of each."""
-    texts = {}
+def _outputs(sentences: pd.DataFrame, metrics: Sequence[Metric]) -> list[list[Any]]:
+    """Of each sentence: text, slots, scores; and of methods that compare several candidates, these in ascending order
+    and the score of each."""
+    outputs = []
     for row in sentences.to_dict("records"):
         # JSON has no NaN.
         scores = [None if pd.isna(row.get(metric.name)) else row[metric.name] for metric in metrics]
-        texts[row["id"]] = [row["hypothesis"], row["length"], scores]
+        output = [row["hypothesis"], row["length"], scores]
         # A system that writes from left to right has no canvas.
         pairs = sorted(zip(row["canvas"]["candidates"], row["canvas"]["scores"], strict=False)) if row["steps"] else []
         if len(pairs) > 1:
-            texts[row["id"]] += map(list, zip(*pairs, strict=True))
-    return texts
+            output += map(list, zip(*pairs, strict=True))
+        outputs.append(output)
+    return outputs
