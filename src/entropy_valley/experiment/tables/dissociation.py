@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -165,12 +164,11 @@ def part_texts(names: Names, part: Any) -> list[str]:
     decimals = names.metric.decimals
     first, second = (names.method(name).short for name in (part.method, part.baseline))
     nearer = {"nearer": first, "equal": "equally far", "farther": second, "all": "all"}
-    lead = formats.interval(part.lead, part.lead_low, part.lead_high, decimals)
     return [
         names.place(part.direction, part.testset),
         nearer[part.canvas],
         formats.number(part.sentences, 0 if part.runs == 1 else 1),
-        formats.NONE if math.isnan(part.lead) else lead,
+        formats.dash(formats.interval(part.lead, part.lead_low, part.lead_high, decimals)),
         formats.interval(part.adds, part.adds_low, part.adds_high, decimals),
         formats.percent(part.share),
     ]
