@@ -63,7 +63,6 @@ def write_xlsx(path: Path, pack: Pack, annotator: str) -> None:
     for line in (("Pack", pack.code), ("Direction", pack.direction), ("Annotator", annotator)):
         about.append(line)
     about.protection.enable()
-    book.properties.creator = ""
     with files.atomic(path) as temporary:
         book.save(temporary)
 
@@ -92,7 +91,6 @@ def _choices(sheet: Worksheet, rows: int) -> None:
         values = CHOICES if name == PREFERENCE else GRADES
         letter = get_column_letter(COLUMNS.index(name) + 1)
         rule = DataValidation("list", formula1=f'"{",".join(values)}"', allow_blank=True, showErrorMessage=True)
-        rule.errorTitle, rule.error = name, f"Choose one of {', '.join(values)}."
         rule.add(f"{letter}2:{letter}{rows + 1}")
         sheet.add_data_validation(rule)
 

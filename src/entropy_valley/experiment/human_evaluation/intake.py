@@ -10,7 +10,6 @@ import csv
 import io
 import itertools
 import re
-import sys
 import unicodedata
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -70,13 +69,10 @@ def write_ratings(
         remedy = f"Make the forms by `snakemake packs`, have them filled in, and put them there: {form}."
         raise InputError(folder, f"has no filled form of {pack.direction}", remedy)
     ratings = read_forms(list(map(Path, paths)), pack, params["annotators"])
-    behind = read_mapping(mapping_file)
-    for annotator, given in ratings.items():
-        part = "" if len(given) == len(pack.rows) else ": the form is partial"
-        print(f"{annotator} rated {len(given)} of {len(pack.rows)} sentences{part}", file=sys.stderr)
     if not any(ratings.values()):
         problem = f"no row is rated in the forms of {pack.direction}"
         raise InputError(folder, problem, "Put them there when they are filled in.")
+    behind = read_mapping(mapping_file)
     files.write_jsonl(out, [row for given in ratings.values() for row in unblinded(given, behind)])
 
 
