@@ -59,10 +59,9 @@ def entropy_valley(names: Names, data: Data) -> Figure:
     All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the
     CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
     """
-    points = over_runs(curves(names, data))
-    numbers = points[points["axis"] != "ratios"]
+    numbers = curves(names, data).query("axis != 'ratios'")
     panels = []
-    for place, lines in numbers[numbers["axis"] == "offsets"].groupby(PLACE, sort=False):
+    for place, lines in numbers.query("axis == 'offsets'").groupby(PLACE, sort=False):
         panels.append(functools.partial(_lines, names, place, lines, not panels))
     return Figure(numbers, panels, width=2.1)
 
@@ -87,24 +86,21 @@ def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axe
 
 
 def curves(names: Names, data: Data) -> pd.DataFrame:
-    """One row per run, axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio).
-
-    Columns: those of POINT, ``seed``, ``mean`` entropy in nats, ``standard_error``, ``mean_length`` in slots,
-    ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and test set share their
-    curves.
-    """
+    """One row per axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio), see
+    :func:`over_runs`: ``mean`` is an entropy in nats, ``mean_length`` in slots."""
     rows = []
+    # Cells of one run and test set share their curves.
     for cell in {(cell.run, cell.testset): cell for cell in names.cells}.values():
         content = data.files.diagnostics(cell, "valley")
         run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
         # One frame for all axes: a column says which.
         rows += [run | {"axis": axis, **point} for axis in AXES for point in content[axis]]
-    return pd.DataFrame(rows).astype({"standard_error": float})
+    return over_runs(pd.DataFrame(rows).astype({"standard_error": float}))
 
 
 def over_runs(points: pd.DataFrame) -> pd.DataFrame:
-    """:func:`curves` averaged over seeds, one row per POINT: ``mean``, ``low``, ``high``, ``spread``, ``runs``, and the
-    means of ``sentences``, ``mean_length`` and ``lowest``.
+    """Curves averaged over seeds, one row per POINT: ``mean``, ``low``, ``high``, ``spread``, ``runs``, and the means
+    of ``sentences``, ``mean_length`` and ``lowest`` (a share, on the axis of complete sentences).
 
     ``spread`` says what lies between low and high: the sample standard deviation over runs on either side; or, for a
     single run, 95 % of the mean over its sentences (normal approximation).
@@ -137,8 +133,7 @@ Numbers = Mapping[str, float]
 
 def grid_of(names: Names, direction: str) -> list[float]:
     """EV's candidates in a direction, as ratios."""
-    ratios: list[float] = method_settings(names.experiment, METHOD, direction)["ratios"]
-    return ratios
+    return list(method_settings(names.experiment, METHOD, direction)["ratios"])
 
 
 def check_numbers(names: Names, data: Data) -> pd.DataFrame:
@@ -153,8 +148,7 @@ def check_numbers(names: Names, data: Data) -> pd.DataFrame:
     def add(check: str, place: Any, seed: Any, item: object, **values: Any) -> None:
         rows.extend((*place, seed, check, str(item), *number) for number in values.items())
 
-    points = over_runs(curves(names, data))
-    for place, line in points[points["axis"] == "ratios"].groupby(PLACE, sort=False):
+    for place, line in curves(names, data).query("axis == 'ratios'").groupby(PLACE, sort=False):
         line = line.sort_values("at")
         # A valley has its lowest point between its ends.
         named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
@@ -284,8 +278,7 @@ def main_valleys(experiment: Experiment) -> list[Cell]:
 )
 def selector_checks(names: Names, data: Data) -> Figure:
     """A panel for each direction and test set."""
-    points = over_runs(curves(names, data))
-    numbers = points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
+    numbers = curves(names, data).query("axis == 'ratios'").drop(columns="lowest", errors="ignore")
     panels = []
     for place, line in numbers.groupby(PLACE, sort=False):
         panels.append(functools.partial(_sweep, names, place, line, not panels))
