@@ -47,16 +47,16 @@ def check(folder: Folder, report: Report, count: int, device: str) -> None:
 
 def drawn(folder: Folder, report: Report, count: int) -> Iterator[tuple[Cell, Row]]:
     """So many sentences of the cells of each run, drawn by a hash of cell and sentence; of canvases alone."""
-    runs: dict[tuple[str, ...], list[tuple[Cell, Row]]] = {}
-    for home in folder.sets:
-        for cell in folder.cells(report, home, TRANSLATIONS):
-            # An autoregressive system denoises nothing.
-            if cell.system.order:
-                runs.setdefault(cell.run, []).extend((cell, row) for row in cell.rows)
-    for of_run in runs.values():
+    for _, homes in itertools.groupby(folder.sets, key=lambda home: home.rpartition("/")[0]):
+        rows = []
+        for home in homes:
+            for cell in folder.cells(report, home, TRANSLATIONS):
+                # An autoregressive system denoises nothing.
+                if cell.system.order:
+                    rows += [(cell, row) for row in cell.rows]
         # Nobody can choose which sentences are drawn, and everybody draws the same.
-        of_run.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[0].system.label} {at[1]['id']}"))
-        yield from of_run[:count]
+        rows.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[0].system.label} {at[1]['id']}"))
+        yield from rows[:count]
 
 
 def _check_sentence(
