@@ -37,11 +37,11 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
         denoised = cell.method in methods and (cell.order, cell.steps) == (tables.order, tables.steps)
         if first and run.backbone in backbones and (denoised or not cell.order):
             pages_cells.setdefault((run.direction, cell.testset), []).append(cell)
-    # The main backbone comes first, whatever the matrix lists first.
-    ranks = {name: rank for rank, name in enumerate([tables.backbone, *backbones])}
 
-    def rank(cell: Cell) -> tuple[int, int]:
-        return ranks[cell.backbone], methods.index(cell.method) if cell.order else len(methods)
+    def rank(cell: Cell) -> tuple[bool, int, int]:
+        # The main backbone comes first, whatever the matrix lists first.
+        method = methods.index(cell.method) if cell.order else len(methods)
+        return cell.backbone != tables.backbone, backbones.index(cell.backbone), method
 
     return {place: sorted(group, key=rank) for place, group in pages_cells.items()}
 
