@@ -14,9 +14,7 @@ WIDTH = 60
 
 
 def verify(arguments: argparse.Namespace) -> None:
-    report = verification.verify(
-        arguments.results, arguments.comet, arguments.translate or 0, arguments.device, arguments.own_classes
-    )
+    report = verification.verify(arguments.results, arguments.comet, arguments.translate or 0, arguments.own_classes)
     print("\n".join(_lines(report)))
     if report.differences:
         sys.exit(1)
