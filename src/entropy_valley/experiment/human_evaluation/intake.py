@@ -40,7 +40,6 @@ from entropy_valley.texts import counted, unguarded
 _SEPARATOR = re.compile(r'\s*"?ID"?\s*([,;\t])')  # in the header
 LARGEST = 2**23  # bytes of a form, packed or not
 WIDEST, LONGEST = 100, 10_000  # columns and rows of it that are read: an empty cell may be far from the others
-MOST = 100  # problems that are listed
 _NO_FORM = "Open it in a spreadsheet program, and save it as .xlsx or as CSV UTF-8."
 
 
@@ -97,8 +96,7 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
             found = [f"{error.place}: {error.problem}. {error.remedy}"]
         problems += found
     if problems:
-        listed = "".join(f"\n  {problem}" for problem in problems[:MOST])
-        listed += f"\n  … and {len(problems) - MOST} more" if len(problems) > MOST else ""
+        listed = "".join(f"\n  {problem}" for problem in problems)
         what = f"{counted(len(problems), 'problem')} in filled forms:{listed}\n"
         raise InputError(f"pack {pack.code}", what, "Correct these cells, and run it again.")
     return {annotator: ratings[annotator] for annotator in annotators if annotator in ratings}
