@@ -111,8 +111,14 @@ def guidelines(pack: Pack, language: str) -> str:
     source, target = (words["languages"].get(code, code) for code in codes)
     hints = "\n".join(f"- {hint}" for hint in words["hints"].get(base_language(codes[1]), [words["no_hints"]]))
     template = (_HERE / f"guidelines/{language}.md").read_text(encoding="utf-8")
-    names = {"direction": f"{source} → {target}", "source": source, "target": target, "file": f"{pack.direction}.…"}
-    return template.format(**names, rows=len(pack.rows), hints=hints)
+    return template.format(
+        direction=f"{source} → {target}",
+        source=source,
+        target=target,
+        file=f"{pack.direction}.…",
+        rows=len(pack.rows),
+        hints=hints,
+    )
 
 
 def write_page(path: Path, pack: Pack, annotator: str) -> None:

@@ -136,8 +136,10 @@ def _read_row(
     annotator: str, name: str, cells: Mapping[str, str], shown: Mapping[str, str]
 ) -> tuple[Rating | None, list[tuple[str, str]]]:
     """The rating of a row, None where it has none or an impossible one; and its problems, each behind its column."""
-    changed = [column for column in TEXTS[1:] if _same_text(cells[column]) != _same_text(shown[column])]
-    problems = [(column, "was changed; the rating may be of another text") for column in changed]
+    problems = []
+    for column in TEXTS[1:]:
+        if _same_text(cells[column]) != _same_text(shown[column]):
+            problems.append((column, "was changed; the rating may be of another text"))
     # A spreadsheet may write 4 as 4.0, and people tie for Tie.
     given = {column: _plain(cells[column]).casefold() for column in (*RATINGS, PREFERENCE)}
     if not any(given.values()):

@@ -130,10 +130,10 @@ def facts_of_sentences(names: Names, data: Data) -> pd.DataFrame:
         table[f"{method}_output"], table[f"{method}_score"] = rows["hypothesis"], rows[names.metric.name]
         pairs = zip(items, rows["hypothesis"], strict=True)
         table[f"{method}_kept"] = [retention(found, output) if found else nan for found, output in pairs]
-    candidates, entropies = ev["canvas"].str["candidates"], ev["canvas"].str["scores"]
-    for column, values in (("candidates", candidates), ("entropies", entropies)):
-        table[column] = [" ".join(map("{:g}".format, numbers)) for numbers in values]
+    for column, key in (("candidates", "candidates"), ("entropies", "scores")):
+        table[column] = [" ".join(map("{:g}".format, canvas[key])) for canvas in ev["canvas"]]
     # Beyond the grid: EV could not have taken this canvas.
+    candidates = ev["canvas"].str["candidates"]
     table["beyond"] = ~table["oracle_slots"].between(candidates.map(min), candidates.map(max))
     table["delta"] = table["ev_score"] - table["ratio_score"]
     table["loss"] = -table["delta"]
