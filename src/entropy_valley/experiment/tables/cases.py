@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from math import isnan, nan
@@ -53,13 +52,9 @@ TEXT, SCORE, CURVE = 1.25, 4.2, 4.9  # inches from the left: texts begin, scores
 COLUMNS, LINES = 38, 3  # Latin letters in a line of a text, and its most lines
 SIZE = 7.5  # points
 FEWEST = 8  # lines of a case, for its curve
-# Fonts with Chinese characters, of Linux, macOS and Windows; behind the figures' own font, which has none.
+# Fonts with Chinese characters, of Linux, macOS and Windows; behind the figures' own font, which has none. On a machine
+# without any, matplotlib warns and prints boxes.
 CHINESE = ("Noto Sans CJK SC", "Source Han Sans SC", "WenQuanYi Zen Hei", "PingFang SC", "Microsoft YaHei", "SimHei")
-NO_FONT = (  # a line in the log
-    "figure cases: rows with Chinese texts are left out: this machine has no Chinese font. The table cases has them. "
-    f"Install one (Debian: apt-get install fonts-noto-cjk; elsewhere {CHINESE[0]}), remove matplotlib's list of fonts "
-    "(~/.cache/matplotlib/fontlist*.json; on macOS in ~/.matplotlib), and make the figure again.\n"
-)
 _WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]"  # Chinese characters and punctuation
 _CLOSING = "，。、；：？！」』）》”’"  # begin no line
 _PIECE = rf"(?![{_CLOSING}]){_WIDE}[{_CLOSING}]*"
@@ -240,8 +235,6 @@ def cases_figure(names: Names, data: Data) -> Figure:
     """A block for each case: the texts, and beside them EV's entropies by candidate."""
     numbers = case_numbers(names, data)
     below = absent(numbers)
-    if any(len(_printable(case)) < len(_lines(case)) for case in numbers.itertuples()):
-        sys.stderr.write(NO_FONT)
     lines = sum(_height(case) for case in numbers.itertuples()) + len(below) + 0.5
     panel = functools.partial(_draw, names, list(numbers.itertuples()), below, lines)
     return Figure(numbers, [panel], width=WIDTH, height=LINE * lines)
@@ -268,7 +261,7 @@ def _texts(names: Names, axes: Axes, case: Any, top: float) -> None:
     families = [FONT, *(name for name in CHINESE if name in installed)]
     axes.text(0, top - 1, heading(names, case), fontweight="bold")
     y = top - 2.2
-    for line in _printable(case):
+    for line in _lines(case):
         if has_canvas := not isnan(line.slots):
             name = {"Reference": "oracle"}.get(line.label, line.label.lower())
             axes.plot(0.05, y + 0.25, METHOD_MARKERS[name], color=METHOD_COLOURS[name], markersize=4)
@@ -296,15 +289,7 @@ def wrapped(text: str, columns: int = COLUMNS, lines: int = LINES) -> list[str]:
 
 def _height(case: Any) -> int:
     """The lines of a case in the figure, with its heading and the space below."""
-    return max(FEWEST, 2 + sum(len(wrapped(line.text)) for line in _printable(case)))
-
-
-def _printable(case: Any) -> list[_Line]:
-    """The lines of a case whose text this machine has a font for."""
-    lines = _lines(case)
-    if chinese_fonts():
-        return lines
-    return [line for line in lines if not re.search(_WIDE, line.text)]
+    return max(FEWEST, 2 + sum(len(wrapped(line.text)) for line in _lines(case)))
 
 
 def _curve(axes: Axes, case: Any, top: float, last: bool) -> None:
