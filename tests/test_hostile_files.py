@@ -172,7 +172,7 @@ EXAMPLES = {
         (XLSX, sheet(laughs()), "not a spreadsheet .*limit on input amplification"),
         (CSV, pipe, f"{CSV}: is a pipe, not a file"),
         (CSV, larger, "68,719,.* bytes, more than 8,388,608"),
-        (CSV, text("hello"), "no row of it begins with a column ID"),
+        (CSV, text("hello"), "its first row does not begin with a column ID"),
     ],
     "checkpoint": [
         ("config.json", text("[1]"), "config.json: must be a block of keys"),

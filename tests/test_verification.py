@@ -43,7 +43,7 @@ def line_more(path):
 ALL = (".tex", ".float.tex", ".md", ".html", ".csv")
 NUMBER = text(r"(,0\.)\d\d", r"\g<1>0505")
 MADE = {  # a file, its change, and what a line about it says
-    "a number in Markdown": ("tables/main.md", text(r"(\d)\.(\d)", r"\g<1>7.\2"), "line 3: "),
+    "a number in Markdown": ("tables/main.md", text(r"(\d)\.(\d)", r"\g<1>7.\2"), "row 3 ("),
     "a number in LaTeX": ("tables/coverage.tex", text(r"0\.(\d)", r"9.\1"), " → "),
     "a page of sentences": ("pages/en-zh.grammar.html", text("test-000002", "test-000003"), "test-000003"),
     "the document": ("report.tex", text("Length-adaptive", "Adaptive"), " → "),
@@ -51,10 +51,10 @@ MADE = {  # a file, its change, and what a line about it says
     "a number of a figure": ("figures/entropy_valley.csv", NUMBER, " → "),
     "a setting": ("tables/hyperparams.csv", text("learning_rate,0.01", "learning_rate,0.02"), "value: 0.02 → 0.01"),
     "a mean": ("tables/matrix.csv", NUMBER, "mean: 0.0505"),
-    "a column": ("tables/ar_reference.csv", text("ci_low", "low"), "columns: "),
+    "a column": ("tables/ar_reference.csv", text("ci_low", "low"), '"low" → "ci_low"'),
     "a row more": ("tables/dissociation.csv", line_more, "number of rows: "),
-    "no table": ("tables/readings.md", without(*ALL), "is not there"),
-    "no figure": ("figures/pareto.png", without(".png", ".svg", ".pdf", ".csv"), "is not there"),
+    "no table": ("tables/readings.md", without(*ALL), "file not found"),
+    "no figure": ("figures/pareto.png", without(".png", ".svg", ".pdf", ".csv"), "file not found"),
 }
 UNCHANGED = ("tables/ceiling.csv", text(r"(,0\.\d{10}),", r"\g<1>4,"))  # in the eleventh digit
 
@@ -73,7 +73,7 @@ def differences(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         # As on the machine of the run: figures of another one are not checkable.
         patched.setattr(products.machine, "description", lambda: recorded)
-        _, report = verify(run.root)
+        report = verify(run.root)
     assert report.unchecked["tables, figures and pages"] == {products.FURTHER: 1}
     assert len(report.same) > 40 and report.same.total() > 40_000
     lines = {}
@@ -214,7 +214,7 @@ def test_a_changed_set_is_found_and_the_rest_is_checked(root, without_products, 
         change(root)
     if "record" not in name:
         sealed(root, "results/fixture")
-    _, report = verify(root)
+    report = verify(root)
     lines = [line for _, line in report.differences]
     assert any(problem in line for line in lines)
     assert not any("digest in" in line for line in lines) or name in ("no record", "two runs")
@@ -238,15 +238,15 @@ def test_a_config_is_needed_and_its_own_classes_are_not_imported(root, tmp_path,
     for name, problem in (("evil:Method", "is not of this package"), ("other", "give module:Class")):
         methods = config["length_methods"] | {"mine": {"method": name}}
         files.write_json(root / CONFIG, config | {"length_methods": methods})
-        ((_, line),) = verify(root)[1].differences
+        ((_, line),) = verify(root).differences
         assert line.startswith("config.json: cannot be checked: ") and problem in line
     (root / CONFIG).unlink()
     with pytest.raises(InputError, match=r"config\.json: file not found"):
         verify(root)
 
 
-def test_results_within_others_are_results_of_their_own(root, tmp_path):
-    """As results/demo in results."""
+def test_a_folder_without_a_config_is_refused_and_those_in_it_are_named(root, tmp_path):
+    """As results, which may have results/demo alone."""
     (tmp_path / "outer").mkdir()
     for name in ("demo", "mine"):
         (tmp_path / "outer" / name).symlink_to(root)
@@ -255,8 +255,3 @@ def test_results_within_others_are_results_of_their_own(root, tmp_path):
     for place in (tmp_path, tmp_path / "none", root / "en-zh"):
         with pytest.raises(InputError, match=str(place)):
             Folder(place, Report())
-    records = Folder(root, Report()).records
-    (root / "demo/tables").mkdir(parents=True)
-    (root / "demo" / CONFIG).write_text("{}")
-    inside = Folder(root, Report())
-    assert inside.others == ["demo"] and inside.records == records

@@ -95,22 +95,6 @@ def test_full_width_digits_decimals_and_case(made, sheet):
     assert one.preference == "tie"
 
 
-def test_a_workbook_of_apple_numbers(made, filled, sheet):
-    """A summary first, the name of a table behind that of its sheet, and titles above the headers."""
-    path = sheet()
-    book, ratings = edited(path)
-    ratings.title = "Ratings - Table 1"
-    ratings.insert_rows(1)
-    ratings["A1"] = "Table 1"
-    book["Pack"].title = "Pack - Table 1"
-    book.create_sheet("Export Summary", 0).append(["This document was exported from Numbers."])
-    book.save(path)
-    assert rated(path, made).keys() == filled.keys()
-    ratings["F3"] = 9
-    book.save(path)
-    assert "F3: Adequacy A (1-5) is '9'" in problems(path, made)
-
-
 @pytest.mark.parametrize("text", ["a _x000D_ b", "_x0041_x0042_", "x_x00_"])
 def test_a_text_that_looks_like_an_escape_comes_back(made, tmp_path, text):
     own = dataclasses.replace(made[0], rows=[dataclasses.replace(made[0].rows[0], source=text)])
@@ -119,11 +103,6 @@ def test_a_text_that_looks_like_an_escape_comes_back(made, tmp_path, text):
     with zipfile.ZipFile(tmp_path / "en-zh.A.xlsx") as archive:
         written = archive.read("xl/worksheets/sheet1.xml").decode()
     assert unescape(re.search(r">([^<]*_x[^<]*)<", written)[1]) == text
-
-
-def test_a_csv_file_with_a_title_above_its_header(made, filled, form):
-    form.write_text("Table 1\n" + form.read_text("utf-8-sig"), encoding="utf-8")
-    assert rated(form, made).keys() == filled.keys()
 
 
 @pytest.mark.parametrize("digit", ["٤", "四"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import fake_chain
 import pytest
 from browsing import cut_off, opening, unnamed
-from finished import METRIC, Run
+from finished import METRIC, Run, config
 from job_lists import jobs_of
 
 from entropy_valley.experiment.cli import audit
@@ -104,10 +104,10 @@ OUTPUTS = {
 
 def page(folder, pairs, outputs):
     """The page of these systems, by method, and of a beam search whose outputs are the references."""
-    run = Run(folder)
+    methods = [name for name in config()["matrix"]["methods"] if name in outputs]
+    run = Run(folder, pages={"methods": methods, "backbones": ["llada-tiny", "llama3-tiny"]})
     systems = {**outputs, "beam4": [(y, 0.5) for _, y in pairs]}
-    shown = [cell for cell in pages.cells(run.experiment)["en-zh", "grammar"] if cell.method in systems]
-    shown = [cell for cell in shown if cell.backbone in ("llada-tiny", "llama3-tiny")]
+    shown = pages.cells(run.experiment)["en-zh", "grammar"]
     names = [f"test-{number}" for number in range(len(pairs))]
     rows = [{"id": name, "source": x, "target": y} for name, (x, y) in zip(names, pairs, strict=True)]
     run.replace(run.root / f"corpus/{shown[0].direction}/test/{shown[0].testset}.jsonl", rows)
@@ -119,9 +119,7 @@ def page(folder, pairs, outputs):
         texts = [{"id": name, "hypothesis": text, "length": 6, "tokens": [1], **chosen} for name, (text, _) in given]
         run.put(cell, TRANSLATIONS, texts)
         run.put(cell, SCORES, [{"id": name, METRIC: score, "chrf": 100 * score} for name, (_, score) in given])
-    path = folder / "en-zh.grammar.html"
-    pages.write_sentences(path, run.results, shown)
-    return path
+    return run.make_page(("en-zh", "grammar"))
 
 
 def leads(tab):

@@ -56,7 +56,6 @@ def add(commands: Any) -> None:
     option("--comet", type=Path, metavar="FILE", help="a COMET checkpoint, .ckpt or its folder")
     again = "also decode N sentences of each run again, on this machine"
     option("--translate", type=_count, metavar="N", help=again)
-    option("--device", help="cpu, cuda or cuda:N; default: a GPU where there is one")
     own = "import the classes of your own that the config names, from this folder: their code is executed"
     option("--own-classes", action="store_true", help=own)
 

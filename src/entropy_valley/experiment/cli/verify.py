@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections import Counter
 
-from entropy_valley.errors import brief, listed
+from entropy_valley.errors import brief
 from entropy_valley.experiment import verification
 from entropy_valley.experiment.verification import Report
 
@@ -14,12 +14,8 @@ WIDTH = 60
 
 
 def verify(arguments: argparse.Namespace) -> None:
-    folder, report = verification.verify(
-        arguments.results, arguments.comet, arguments.translate or 0, arguments.device, arguments.own_classes
-    )
+    report = verification.verify(arguments.results, arguments.comet, arguments.translate or 0, arguments.own_classes)
     print("\n".join(_lines(report)))
-    if folder.others:
-        print(f"\nNot read, since they are results of their own: {listed(folder.others)}")
     if report.differences:
         sys.exit(1)
 
@@ -35,11 +31,6 @@ def _lines(report: Report) -> list[str]:
     reasons: Counter[str] = sum(report.unchecked.values(), Counter())
     lines += ["", "Not checkable:"] if reasons else []
     lines += [f"{count:>10,}  {reason}" for reason, count in reasons.most_common()]
-    if report.margins:
-        largest = max(report.margins.values())
-        after = f"after decisions within {largest:.3g} nats"
-        lines += ["", f"Other tokens in a low precision: {len(report.margins)}, {after}"]
-        lines += [f"  {place}" for place in report.margins]
     if report.differences:
         lines += ["", "Differs (what is stored → what follows):", *(line for _, line in report.differences)]
     return lines

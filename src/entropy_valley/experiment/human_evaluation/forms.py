@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
 
 import pandas as pd
@@ -37,13 +38,13 @@ _HERE = Path(__file__).parent
 
 def texts(row: PackRow) -> tuple[str, ...]:
     """What the form shows of a row, in the order of TEXTS; characters that no spreadsheet can hold become U+FFFD."""
-    return tuple(_CONTROL.sub("\ufffd", text) for text in (row.id, row.source, row.reference, row.a, row.b))
+    return tuple(_CONTROL.sub("\ufffd", text) for text in astuple(row))
 
 
-def write_csv(path: Path, pack: Pack, ratings: Mapping[str, Sequence[str]] | None = None) -> None:
+def write_csv(path: Path, pack: Pack, ratings: Mapping[str, Sequence[str]] = {}) -> None:
     """The form as CSV: UTF-8 with a byte order mark, which Excel needs. ``ratings`` fills the last columns of rows."""
-    filled, empty = ratings or {}, [""] * len(COLUMNS[len(TEXTS) :])
-    rows = [[*texts(row), *filled.get(row.id, empty)] for row in pack.rows]
+    empty = [""] * len(COLUMNS[len(TEXTS) :])
+    rows = [[*texts(row), *ratings.get(row.id, empty)] for row in pack.rows]
     form = pd.DataFrame(rows, columns=COLUMNS).map(guarded)
     files.write_text(path, "\ufeff" + form.to_csv(index=False, lineterminator="\r\n"))
 
@@ -62,7 +63,6 @@ def write_xlsx(path: Path, pack: Pack, annotator: str) -> None:
     for line in (("Pack", pack.code), ("Direction", pack.direction), ("Annotator", annotator)):
         about.append(line)
     about.protection.enable()
-    book.properties.creator = ""
     with files.atomic(path) as temporary:
         book.save(temporary)
 
@@ -91,7 +91,6 @@ def _choices(sheet: Worksheet, rows: int) -> None:
         values = CHOICES if name == PREFERENCE else GRADES
         letter = get_column_letter(COLUMNS.index(name) + 1)
         rule = DataValidation("list", formula1=f'"{",".join(values)}"', allow_blank=True, showErrorMessage=True)
-        rule.errorTitle, rule.error = name, f"Choose one of {', '.join(values)}."
         rule.add(f"{letter}2:{letter}{rows + 1}")
         sheet.add_data_validation(rule)
 
@@ -112,8 +111,14 @@ def guidelines(pack: Pack, language: str) -> str:
     source, target = (words["languages"].get(code, code) for code in codes)
     hints = "\n".join(f"- {hint}" for hint in words["hints"].get(base_language(codes[1]), [words["no_hints"]]))
     template = (_HERE / f"guidelines/{language}.md").read_text(encoding="utf-8")
-    names = {"direction": f"{source} → {target}", "source": source, "target": target, "file": f"{pack.direction}.…"}
-    return template.format(**names, rows=len(pack.rows), hints=hints)
+    return template.format(
+        direction=f"{source} → {target}",
+        source=source,
+        target=target,
+        file=f"{pack.direction}.…",
+        rows=len(pack.rows),
+        hints=hints,
+    )
 
 
 def write_page(path: Path, pack: Pack, annotator: str) -> None:

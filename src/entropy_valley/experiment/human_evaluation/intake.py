@@ -10,7 +10,6 @@ import csv
 import io
 import itertools
 import re
-import sys
 import unicodedata
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -35,13 +34,12 @@ from entropy_valley.experiment.human_evaluation.forms import (
     SHEET,
     TEXTS,
 )
-from entropy_valley.experiment.human_evaluation.pack import SCALES, SYSTEMS, Behind, Pack, read_mapping
+from entropy_valley.experiment.human_evaluation.pack import SCALES, Behind, Pack, read_mapping
 from entropy_valley.texts import counted, unguarded
 
-_SEPARATOR = re.compile(r'^\s*"?ID"?\s*([,;\t])', re.MULTILINE)  # in the header, which may stand below a title
+_SEPARATOR = re.compile(r'\s*"?ID"?\s*([,;\t])')  # in the header
 LARGEST = 2**23  # bytes of a form, packed or not
 WIDEST, LONGEST = 100, 10_000  # columns and rows of it that are read: an empty cell may be far from the others
-MOST = 100  # problems that are listed
 _NO_FORM = "Open it in a spreadsheet program, and save it as .xlsx or as CSV UTF-8."
 
 
@@ -70,13 +68,10 @@ def write_ratings(
         remedy = f"Make the forms by `snakemake packs`, have them filled in, and put them there: {form}."
         raise InputError(folder, f"has no filled form of {pack.direction}", remedy)
     ratings = read_forms(list(map(Path, paths)), pack, params["annotators"])
-    behind = read_mapping(mapping_file)
-    for annotator, given in ratings.items():
-        part = "" if len(given) == len(pack.rows) else ": the form is partial"
-        print(f"{annotator} rated {len(given)} of {len(pack.rows)} sentences{part}", file=sys.stderr)
     if not any(ratings.values()):
         problem = f"no row is rated in the forms of {pack.direction}"
         raise InputError(folder, problem, "Put them there when they are filled in.")
+    behind = read_mapping(mapping_file)
     files.write_jsonl(out, [row for given in ratings.values() for row in unblinded(given, behind)])
 
 
@@ -86,7 +81,7 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
     A file is named by its direction and its annotator: ``en-zh.A.xlsx``. Raises one :class:`InputError` that lists all
     problems of all forms.
     """
-    problems: list[str] = []
+    problems = []
     ratings: dict[str, list[Rating]] = {}
     first: dict[str, Path] = {}
     for path in paths:
@@ -101,8 +96,7 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
             found = [f"{error.place}: {error.problem}. {error.remedy}"]
         problems += found
     if problems:
-        listed = "".join(f"\n  {problem}" for problem in problems[:MOST])
-        listed += f"\n  … and {len(problems) - MOST} more" if len(problems) > MOST else ""
+        listed = "".join(f"\n  {problem}" for problem in problems)
         what = f"{counted(len(problems), 'problem')} in filled forms:{listed}\n"
         raise InputError(f"pack {pack.code}", what, "Correct these cells, and run it again.")
     return {annotator: ratings[annotator] for annotator in annotators if annotator in ratings}
@@ -115,18 +109,15 @@ def _read_form(path: Path, annotator: str, pack: Pack) -> tuple[list[Rating], li
     problems = []
     if named and named != annotator:
         problems.append(f"{path}: is the form of {brief(named)}, by its sheet {forms.ABOUT}")
-    titles = [[_plain(name) for name in row] for row in rows]
-    # Apple Numbers puts the name of a table above its header.
-    top = next((place for place, row in enumerate(titles) if COLUMNS[0] in row), 0)
-    header = titles[top] if titles else []
+    header = [_plain(name) for name in rows[0]] if rows else []
     if wrong := [name for name in COLUMNS if header.count(name) != 1]:
         return [], [*problems, f"{path}: needs one column each of {', '.join(wrong)}"]
     shown = {row.id: dict(zip(TEXTS, forms.texts(row), strict=True)) for row in pack.rows}
     ratings: dict[str, Rating | None] = {}
-    for number, row in enumerate(rows[top + 1 :], top + 2):
+    for number, row in enumerate(rows[1:], 2):
         if any(cell.strip() for cell in row):
             # A row may end before its empty cells.
-            cells = dict(zip(header, [*row, *[""] * (len(header) - len(row))], strict=False))
+            cells = dict(itertools.zip_longest(header, row, fillvalue=""))
             name = _plain(cells["ID"])
             if name in ratings or name not in shown:
                 what = "comes twice" if name in ratings else f"is no row of pack {pack.code}"
@@ -145,8 +136,10 @@ def _read_row(
     annotator: str, name: str, cells: Mapping[str, str], shown: Mapping[str, str]
 ) -> tuple[Rating | None, list[tuple[str, str]]]:
     """The rating of a row, None where it has none or an impossible one; and its problems, each behind its column."""
-    changed = [column for column in TEXTS[1:] if _same_text(cells[column]) != _same_text(shown[column])]
-    problems = [(column, "was changed; the rating may be of another text") for column in changed]
+    problems = []
+    for column in TEXTS[1:]:
+        if _same_text(cells[column]) != _same_text(shown[column]):
+            problems.append((column, "was changed; the rating may be of another text"))
     # A spreadsheet may write 4 as 4.0, and people tie for Tie.
     given = {column: _plain(cells[column]).casefold() for column in (*RATINGS, PREFERENCE)}
     if not any(given.values()):
@@ -190,8 +183,7 @@ def _read_xlsx(path: Path) -> tuple[list[list[str]], str]:
     with files.readable(path, "spreadsheet", _NO_FORM):
         _require_small(path)
         book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
-        # Apple Numbers calls the sheet Ratings "Ratings - Table 1".
-        sheets = {sheet.title.partition(" - ")[0]: _cells(sheet) for sheet in book.worksheets}
+        sheets = {sheet.title: _cells(sheet) for sheet in book.worksheets}
         about = {row[0]: row[1] for row in sheets.get(forms.ABOUT, ()) if len(row) > 1}
         ratings = sheets.get(SHEET) or _cells(book.worksheets[0])
         return ratings, about.get("Annotator", "")
@@ -221,15 +213,12 @@ def _read_csv(path: Path) -> list[list[str]]:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(path, "is not UTF-8, so its texts cannot be compared", _NO_FORM) from None
-    header = _SEPARATOR.search(text)
+    header = _SEPARATOR.match(text)
     if not header:
-        raise InputError(path, "no row of it begins with a column ID", _NO_FORM)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=header[1])
-    try:
+        raise InputError(path, "its first row does not begin with a column ID", _NO_FORM)
+    with files.readable(path, "CSV file", f"Close all quotation marks. {_NO_FORM}"):
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=header[1])
         return [[unguarded(cell) for cell in row[:WIDEST]] for row in itertools.islice(reader, LONGEST)]
-    except csv.Error as error:
-        place, remedy = f"{path}:{reader.line_num}", f"Close all quotation marks. {_NO_FORM}"
-        raise InputError(place, f"is not CSV ({error})", remedy) from None
 
 
 def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Behind]) -> list[dict[str, Any]]:
@@ -244,7 +233,7 @@ def unblinded(ratings: Sequence[Rating], behind: Mapping[str, Behind]) -> list[d
         # Only here is a slot a system again.
         systems = {"a": row["a"], "b": row["b"], "tie": "tie"}
         scores = {systems[slot]: rating.scores[slot] for slot in "ab"}
-        own = {"preference": systems[rating.preference], "notes": rating.notes}
         facts = {name: row[name] for name in ("id", "testset_id", "bucket", "difference")}
-        rows.append({"annotator": rating.annotator, **facts, **{name: scores[name] for name in SYSTEMS}, **own})
+        own = {"preference": systems[rating.preference], "notes": rating.notes}
+        rows.append({"annotator": rating.annotator, **facts, **dict(sorted(scores.items())), **own})
     return rows

@@ -69,10 +69,14 @@ def side_by_side(first: pd.DataFrame, second: pd.DataFrame, metric: str) -> pd.D
     Columns: ``id``, ``source``, ``reference``, ``first``, ``second`` (the outputs), and ``difference``: the first's
     score minus the second's.
     """
-    table = first[["id", "source"]].assign(reference=first["target"], first=first["hypothesis"])
     # The rows of both are in the order of the test set, whatever their index.
-    difference = first[metric].to_numpy() - second[metric].to_numpy()
-    return table.assign(second=second["hypothesis"].to_numpy(), difference=difference)
+    second = second.set_axis(first.index)
+    return first[["id", "source"]].assign(
+        reference=first["target"],
+        first=first["hypothesis"],
+        second=second["hypothesis"],
+        difference=first[metric] - second[metric],
+    )
 
 
 def make(sentences: pd.DataFrame, direction: str, sizes: Mapping[str, int], seed: int) -> tuple[Pack, list[Behind]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from math import isnan, nan
@@ -53,13 +52,9 @@ TEXT, SCORE, CURVE = 1.25, 4.2, 4.9  # inches from the left: texts begin, scores
 COLUMNS, LINES = 38, 3  # Latin letters in a line of a text, and its most lines
 SIZE = 7.5  # points
 FEWEST = 8  # lines of a case, for its curve
-# Fonts with Chinese characters, of Linux, macOS and Windows; behind the figures' own font, which has none.
+# Fonts with Chinese characters, of Linux, macOS and Windows; behind the figures' own font, which has none. On a machine
+# without any, matplotlib warns and prints boxes.
 CHINESE = ("Noto Sans CJK SC", "Source Han Sans SC", "WenQuanYi Zen Hei", "PingFang SC", "Microsoft YaHei", "SimHei")
-NO_FONT = (  # a line in the log
-    "figure cases: rows with Chinese texts are left out: this machine has no Chinese font. The table cases has them. "
-    f"Install one (Debian: apt-get install fonts-noto-cjk; elsewhere {CHINESE[0]}), remove matplotlib's list of fonts "
-    "(~/.cache/matplotlib/fontlist*.json; on macOS in ~/.matplotlib), and make the figure again.\n"
-)
 _WIDE = r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]"  # Chinese characters and punctuation
 _CLOSING = "，。、；：？！」』）》”’"  # begin no line
 _PIECE = rf"(?![{_CLOSING}]){_WIDE}[{_CLOSING}]*"
@@ -130,10 +125,10 @@ def facts_of_sentences(names: Names, data: Data) -> pd.DataFrame:
         table[f"{method}_output"], table[f"{method}_score"] = rows["hypothesis"], rows[names.metric.name]
         pairs = zip(items, rows["hypothesis"], strict=True)
         table[f"{method}_kept"] = [retention(found, output) if found else nan for found, output in pairs]
-    candidates, entropies = ev["canvas"].str["candidates"], ev["canvas"].str["scores"]
-    for column, values in (("candidates", candidates), ("entropies", entropies)):
-        table[column] = [" ".join(map("{:g}".format, numbers)) for numbers in values]
+    for column, key in (("candidates", "candidates"), ("entropies", "scores")):
+        table[column] = [" ".join(map("{:g}".format, canvas[key])) for canvas in ev["canvas"]]
     # Beyond the grid: EV could not have taken this canvas.
+    candidates = ev["canvas"].str["candidates"]
     table["beyond"] = ~table["oracle_slots"].between(candidates.map(min), candidates.map(max))
     table["delta"] = table["ev_score"] - table["ratio_score"]
     table["loss"] = -table["delta"]
@@ -240,8 +235,6 @@ def cases_figure(names: Names, data: Data) -> Figure:
     """A block for each case: the texts, and beside them EV's entropies by candidate."""
     numbers = case_numbers(names, data)
     below = absent(numbers)
-    if any(len(_printable(case)) < len(_lines(case)) for case in numbers.itertuples()):
-        sys.stderr.write(NO_FONT)
     lines = sum(_height(case) for case in numbers.itertuples()) + len(below) + 0.5
     panel = functools.partial(_draw, names, list(numbers.itertuples()), below, lines)
     return Figure(numbers, [panel], width=WIDTH, height=LINE * lines)
@@ -262,19 +255,20 @@ def _draw(names: Names, shown_cases: Sequence[Any], below: Sequence[str], lines:
 
 def _texts(names: Names, axes: Axes, case: Any, top: float) -> None:
     """The heading of a case and its texts, with slots and scores."""
-    families = [FONT, *chinese_fonts()]
+    from matplotlib import font_manager
+
+    installed = font_manager.get_font_names()
+    families = [FONT, *(name for name in CHINESE if name in installed)]
     axes.text(0, top - 1, heading(names, case), fontweight="bold")
     y = top - 2.2
-    for line in _printable(case):
+    for line in _lines(case):
         if has_canvas := not isnan(line.slots):
             name = {"Reference": "oracle"}.get(line.label, line.label.lower())
             axes.plot(0.05, y + 0.25, METHOD_MARKERS[name], color=METHOD_COLOURS[name], markersize=4)
         axes.text(0.14, y, f"{line.label}, L = {line.slots:.0f}" if has_canvas else line.label, fontsize=SIZE)
-        if line.label == "Source":
-            axes.text(SCORE, y, names.metric.label, ha="right", fontsize=SIZE)  # over the scores
-        elif not isnan(line.score):
-            text = formats.number(line.score, names.metric.decimals)
-            axes.text(SCORE, y, text, ha="right", fontsize=SIZE)
+        score = "" if isnan(line.score) else formats.number(line.score, names.metric.decimals)
+        # The first line, which has no score, has the name of all.
+        axes.text(SCORE, y, names.metric.label if line.label == "Source" else score, ha="right", fontsize=SIZE)
         for text in wrapped(line.text):
             axes.text(TEXT, y, text, fontsize=SIZE, fontfamily=families)
             y -= 1
@@ -287,30 +281,15 @@ def wrapped(text: str, columns: int = COLUMNS, lines: int = LINES) -> list[str]:
     """
     # A blank before each Chinese character, which is removed again, is where it may break, and makes up for its width.
     spaced = re.sub(_PIECE, lambda piece: "\v" * len(piece[0]) + piece[0], shown(text))
-    options: dict[str, Any] = {"placeholder": "…", "replace_whitespace": False, "break_on_hyphens": False}
-    broken = textwrap.wrap(spaced, columns, max_lines=lines, **options)
+    broken = textwrap.wrap(
+        spaced, columns, max_lines=lines, placeholder="…", replace_whitespace=False, break_on_hyphens=False
+    )
     return [line.replace("\v", "") for line in broken] or [""]
 
 
 def _height(case: Any) -> int:
     """The lines of a case in the figure, with its heading and the space below."""
-    return max(FEWEST, 2 + sum(len(wrapped(line.text)) for line in _printable(case)))
-
-
-def _printable(case: Any) -> list[_Line]:
-    """The lines of a case whose text this machine has a font for."""
-    lines = _lines(case)
-    if chinese_fonts():
-        return lines
-    return [line for line in lines if not re.search(_WIDE, line.text)]
-
-
-def chinese_fonts() -> list[str]:
-    """Those of :data:`CHINESE` that matplotlib finds."""
-
-    from matplotlib import font_manager
-
-    return [name for name in CHINESE if name in font_manager.get_font_names()]
+    return max(FEWEST, 2 + sum(len(wrapped(line.text)) for line in _lines(case)))
 
 
 def _curve(axes: Axes, case: Any, top: float, last: bool) -> None:

@@ -38,8 +38,7 @@ def capitalised_words(text: str) -> list[str]:
     A heuristic: it also finds the first words of further sentences.
     """
     # The first word of a sentence has a capital whatever it is.
-    _, *others = text.split() or [""]
-    return _CAPITALISED.findall(PLACEHOLDER.sub(" ", " ".join(others)))
+    return _CAPITALISED.findall(PLACEHOLDER.sub(" ", " ".join(text.split()[1:])))
 
 
 EXTRACTORS: Mapping[str, Callable[[str], Sequence[str]]] = {
@@ -203,19 +202,17 @@ def system_texts(names: Names, systems: pd.DataFrame, tested: bool) -> list[str]
     0."""
     of_method, rivals = systems.set_index("method"), rivals_of(systems)
     means = of_method.loc[[*rivals, EV], "mean"]
-    # Without a sentence there is no mean, and so no test either.
-    if means.isna().all():
-        return ["0", *[formats.NONE] * (len(means) + tested * len(rivals))]
     is_share, decimals = systems["block"].iloc[0] == RETENTION, names.metric.decimals
     texts = [str(systems["sentences"].iloc[0])]
     for mean in means:
         text = formats.percent(mean) if is_share else formats.number(mean, decimals)
-        texts.append(Bold(text) if mean == means.max() > means.min() else text)
+        # Without a sentence there is no mean, and so no test either.
+        texts.append(Bold(text) if mean == means.max() > means.min() else formats.dash(text))
     # Differences of shares are in percentage points.
     scale, places = (100, 1) if is_share else (1, decimals)
     for name in rivals if tested else ():
         delta, low, high = scale * of_method.loc[name, ["delta", "ci_low", "ci_high"]]
-        texts.append(formats.interval(delta, low, high, places) + "*" * bool(low > 0))
+        texts.append(formats.dash(formats.interval(delta, low, high, places)) + "*" * bool(low > 0))
     return texts
 
 

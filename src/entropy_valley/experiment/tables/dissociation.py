@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.experiment.config import Experiment
-from entropy_valley.experiment.config.matrix import Cell, study_cells
+from entropy_valley.experiment.config.matrix import Cell, all_cells
 from entropy_valley.experiment.frames import CELL, MATCHED, PLACE, SETTING
 from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.experiment.stats.summary import BASELINES, together
@@ -21,7 +20,7 @@ from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.report import Data, Figure, Names, Row, Shown, aligned, figure, table
 from entropy_valley.experiment.tables.scores import main_cells
-from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS, Panel
+from entropy_valley.experiment.tables.style import INK, METHOD_COLOURS, METHOD_MARKERS, SERIES_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,13 +42,9 @@ READ = ("length", "tokens")
 def with_control(experiment: Experiment) -> list[Cell]:
     """The main backbone's cells, and the control where a study decodes it."""
     cells = main_cells(experiment)
-    controls: dict[Cell, None] = {}
-    for name in experiment.tables.studies:
-        for cell in study_cells(experiment, name):
-            # A study may decode it in other runs, too.
-            if cell.method == CONTROL and dataclasses.replace(cell, method="ev") in cells:
-                controls[cell] = None
-    return [*cells, *controls]
+    controls = [cell for cell in all_cells(experiment) if cell.method == CONTROL and cell not in cells]
+    # A study may decode it in other runs, too.
+    return [*cells, *(cell for cell in controls if dataclasses.replace(cell, method="ev") in cells)]
 
 
 # --- The numbers.
@@ -169,12 +164,11 @@ def part_texts(names: Names, part: Any) -> list[str]:
     decimals = names.metric.decimals
     first, second = (names.method(name).short for name in (part.method, part.baseline))
     nearer = {"nearer": first, "equal": "equally far", "farther": second, "all": "all"}
-    lead = formats.interval(part.lead, part.lead_low, part.lead_high, decimals)
     return [
         names.place(part.direction, part.testset),
         nearer[part.canvas],
         formats.number(part.sentences, 0 if part.runs == 1 else 1),
-        formats.NONE if math.isnan(part.lead) else lead,
+        formats.dash(formats.interval(part.lead, part.lead_low, part.lead_high, decimals)),
         formats.interval(part.adds, part.adds_low, part.adds_high, decimals),
         formats.percent(part.share),
     ]
@@ -251,7 +245,7 @@ def dissociation_figure(names: Names, data: Data) -> Figure:
     shown = [rows[rows["method"].isin(RISING)] for rows in (points, means)]
     numbers = tidy(*shown, splits(names, sentences))
     clouds = shown[0].groupby(PLACE)
-    panels: list[Panel] = []
+    panels = []
     places = []  # as the config has them
     for place, of_place in means.groupby(PLACE, sort=False):
         panels.append(functools.partial(_clouds, names, place, clouds.get_group(place), of_place))

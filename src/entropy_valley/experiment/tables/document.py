@@ -49,19 +49,16 @@ def read(configured: Mapping[str, Report]) -> list[str]:
 
 def write(experiment: Experiment, configured: Mapping[str, Report], out: Path) -> None:
     """Write the document of all reports that wait for nobody; it names its files from its own folder, the results."""
-    of_paper: dict[str, str] = {}
-    ours: dict[str, str] = {}
-    packages = [*render.LATEX_PACKAGES, *PACKAGES]
+    captions, packages = {}, [*render.LATEX_PACKAGES, *PACKAGES]
     for file in read({path: report for path, report in configured.items() if report.ready}):
         path, _, ending = file.partition(".")
-        part = of_paper if path in render.PAPER else ours
-        part[path] = configured[path].text
+        captions[path] = configured[path].text
         # A table says in its first line which packages it needs.
         if ending != "pdf" and render.CHINESE in files.read_lines(out.parent / file)[0]:
             packages.append(render.CHINESE)
     # Those of the paper in its order, the others in that of the registry.
-    in_order = sorted(of_paper.items(), key=lambda part: render.PAPER.index(part[0]))
-    parts = {"The paper's tables and figures": in_order, "Ours": ours.items()}
+    of_paper = {path: captions.pop(path) for path in render.PAPER if path in captions}
+    parts = {"The paper's tables and figures": of_paper.items(), "Ours": captions.items()}
     text = render.LATEX.get_template("document.tex").render(
         packages=dict.fromkeys(packages), facts=about(experiment), parts=parts, titled=render.title
     )

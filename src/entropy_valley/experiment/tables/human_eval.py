@@ -118,15 +118,10 @@ def tidy(values: Mapping[Key, Values]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["direction", "annotator", "bucket", "statistic", "value"])
 
 
-def pair(names: Names, direction: str) -> list[matrix.Cell]:
-    """The cells of the two systems."""
-    return [cell for cell in names.cells if cell.direction == direction]
-
-
 def systems(names: Names, direction: str) -> list[str]:
     """The two systems of a direction as tables print them, the first one first, with what else they differ in."""
     labels, others = [], []
-    for cell in pair(names, direction):
+    for cell in matrix.evaluated_cells(names.experiment, direction):
         labels.append(names.method(cell.method).short)
         others.append(
             [names.backbone(cell.backbone), names.order(cell.order), f"T = {cell.steps}", f"seed {cell.seed}"]
@@ -248,8 +243,8 @@ def human_eval_figure(names: Names, data: Data) -> Figure:
 
 
 def _boxes(names: Names, direction: str, rows: pd.DataFrame, axes: Axes) -> None:
-    colours = [METHOD_COLOURS.get(cell.method, SERIES_COLOURS[at]) for at, cell in enumerate(pair(names, direction))]
-    people = names.experiment.human_evaluation
+    cells, people = matrix.evaluated_cells(names.experiment, direction), names.experiment.human_evaluation
+    colours = [METHOD_COLOURS.get(cell.method, SERIES_COLOURS[at]) for at, cell in enumerate(cells)]
     # In the order of the config.
     annotators = [name for name in people.annotators if name in set(rows["annotator"])]
     pairs = zip(("first", "second"), systems(names, direction), colours, strict=True)

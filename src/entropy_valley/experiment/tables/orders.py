@@ -111,7 +111,7 @@ def orders(names: Names, data: Data) -> Shown:
     metrics = [metric.label for metric in names.shown_metrics]
     delta = f"Δ vs {names.order(main)} [95 % CI]"
     columns = aligned("l", "Schedule") + aligned("c", *metrics, delta, "p", "Calls", "Slots", "Passes")
-    rows: list[Row] = []
+    rows = []
     for key, of_run in numbers.groupby(RUNS, sort=False):
         values = {system: rows["value"] for system, rows in of_run.set_index("metric").groupby(["method", "order"])}
         listed = of_run.loc[of_run["method"] == FIXED, "order"].unique()

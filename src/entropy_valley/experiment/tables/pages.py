@@ -37,11 +37,11 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
         denoised = cell.method in methods and (cell.order, cell.steps) == (tables.order, tables.steps)
         if first and run.backbone in backbones and (denoised or not cell.order):
             pages_cells.setdefault((run.direction, cell.testset), []).append(cell)
-    # The main backbone comes first, whatever the matrix lists first.
-    ranks = {name: rank for rank, name in enumerate([tables.backbone, *backbones])}
 
-    def rank(cell: Cell) -> tuple[int, int]:
-        return ranks[cell.backbone], methods.index(cell.method) if cell.order else len(methods)
+    def rank(cell: Cell) -> tuple[bool, int, int]:
+        # The main backbone comes first, whatever the matrix lists first.
+        method = methods.index(cell.method) if cell.order else len(methods)
+        return cell.backbone != tables.backbone, backbones.index(cell.backbone), method
 
     return {place: sorted(group, key=rank) for place, group in pages_cells.items()}
 
@@ -62,26 +62,22 @@ def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
 
 def write(experiment: Experiment, place: PagePlace, out: str) -> None:
     """Write the page of a test set's sentences, of the results in the same folder."""
-    write_sentences(out, Results(experiment, Path(out).parents[1]), _shown(experiment, place))
-
-
-def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -> None:
-    """Write the page of a test set's sentences, with the outputs of some cells."""
-    experiment, direction = results.experiment, shown[0].direction
-    source, target = direction.split("-")
+    direction, testset = place
+    shown, (source, target) = _shown(experiment, place), direction.split("-")
     without = refused(direction)  # categories
-    results_of = data_of(results, shown, ("hypothesis", "source", "target", "length", "canvas"))
+    columns = ("hypothesis", "source", "target", "length", "canvas")
+    results_of = data_of(Results(experiment, Path(out).parents[1]), shown, columns)
     # A metric of whole systems has nothing to say of a sentence.
     metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
     outputs = [_outputs(results_of.of([cell]).sentences, metrics) for cell in shown]
     find = extractors(source)
     sentences = []
-    for row in results_of.sentences.drop_duplicates("id").itertuples():
+    for row, *texts in zip(results_of.sentences.drop_duplicates("id").itertuples(), *outputs, strict=True):
         kinds = () if without else categories_of((row.source, row.target), direction)
         items = [extract(row.source) for extract in find.values()]
         # Lists, not objects: their keys would stand again in each sentence.
         about = [row.id, row.source, row.target, [*map(CATEGORIES.index, kinds)], items]
-        sentences.append([*about, [output[row.id] for output in outputs]])
+        sentences.append([*about, texts])
     systems = []
     for cell in shown:
         label, is_main = experiment.backbones[cell.backbone].label, cell.backbone == experiment.tables.backbone
@@ -96,19 +92,20 @@ def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -
         "systems": systems,
         "sentences": sentences,
     }
-    render.write_page(path, "sentences", f"{formats.direction(direction)}, {shown[0].testset}", data)
+    render.write_page(out, "sentences", f"{formats.direction(direction)}, {testset}", data)
 
 
-def _outputs(sentences: pd.DataFrame, metrics: Sequence[Metric]) -> dict[str, list[Any]]:
-    """By sentence: text, slots, scores; and of methods that compare several candidates, these in ascending order and
-    the score of each."""
-    texts = {}
+def _outputs(sentences: pd.DataFrame, metrics: Sequence[Metric]) -> list[list[Any]]:
+    """Of each sentence: text, slots, scores; and of methods that compare several candidates, these in ascending order
+    and the score of each."""
+    outputs = []
     for row in sentences.to_dict("records"):
         # JSON has no NaN.
         scores = [None if pd.isna(row.get(metric.name)) else row[metric.name] for metric in metrics]
-        texts[row["id"]] = [row["hypothesis"], row["length"], scores]
+        output = [row["hypothesis"], row["length"], scores]
         # A system that writes from left to right has no canvas.
         pairs = sorted(zip(row["canvas"]["candidates"], row["canvas"]["scores"], strict=False)) if row["steps"] else []
         if len(pairs) > 1:
-            texts[row["id"]] += map(list, zip(*pairs, strict=True))
-    return texts
+            output += map(list, zip(*pairs, strict=True))
+        outputs.append(output)
+    return outputs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,13 +46,13 @@ def paper_comparison(names: Names, data: Data) -> Shown:
     is_claim, is_compared = table["kind"] == "claim", ~table["verdict"].isin([NOT_RUN, NO_TABLE])
     listed = table[~is_claim & (is_compared | of_values)]
     different = listed[listed["verdict"].map(_differs)]
-    rows = _rows(table[is_claim], lambda label: "Claims of the paper, and in how many places they hold")
+    rows = _rows(table[is_claim], "Claims of the paper, and in how many places they hold")
     # What a reader looks for first; each stands again in its place.
-    rows += _rows(different, lambda label: f"What differs: {len(different)}", placed=True)
+    rows += _rows(different, f"What differs: {len(different)}", placed=True)
     # Places with anything to compare come first, else in the order of the paper.
     is_empty = ~is_compared[listed.index].groupby(listed["label"]).transform("any")
     in_places = listed.loc[is_empty.sort_values(kind="stable").index]
-    rows += _rows(in_places, lambda label: f"{_place(label)} ({label})")
+    rows += _rows(in_places)
     ours = f"{PAPERS_METRIC} is the paper's metric; the column Here has {names.metric.label} in its place."
     notes = [VALUES if of_values else SIGNS, *[ours] * (names.metric.label != PAPERS_METRIC)]
     return Shown(table, COLUMNS, rows, [*notes, *_summary(table[~is_claim]), VERDICTS, ABSENT])
@@ -77,12 +77,13 @@ KEYS = ("label", "backbone", "direction", "setting", "system", "metric")
 TEXTS = ["kind", "label", "metric", "what", "backbone", "direction", "setting", "system", "why"]
 NUMBERS = ["paper", "paper_std", "ours", "ours_std", "difference"]
 GROUP = ["label", "backbone", "direction", "setting", "metric"]  # systems that differ in nothing else
-ORDERED = (  # metrics by which systems can be put in an order
-    *("comet", "comet_x100", "bleu", "mae", "retention", "losses", "empty_rate", "entropy", "span"),
-    *("cost", "calls", "slots", "latency", "latency_batch16"),
-)
+# Metrics by which systems can be put in an order.
+ORDERED = (
+    "comet", "comet_x100", "bleu", "mae", "retention", "losses", "empty_rate", "entropy", "span",
+    "cost", "calls", "slots", "latency", "latency_batch16",
+)  # fmt: skip
 UNORDERED = ("tab:fwdcount_control", "calls")  # these are made equal on purpose
-ACROSS_BACKBONES = ("tab:ar_reference",)  # their systems are of several backbones
+ACROSS_BACKBONES = "tab:ar_reference"  # its systems are of several backbones
 CLAIMS = (  # what a reader asks first; label, metric and system of the larger number, systems of the smaller ones
     ("Entropy-Valley leads Fixed Ratio, by direction", "tab:main", "comet", "ev", "ratio"),
     ("… by direction and backbone", "tab:crossbb", "comet", "ev", "ratio"),
@@ -203,7 +204,7 @@ def _orders(pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
     is_unordered = (pairs["label"] == UNORDERED[0]) & (pairs["metric"] == UNORDERED[1])
     ordered = pairs[pairs["metric"].isin(ORDERED) & (pairs["why"] == "") & ~is_unordered]
     # Elsewhere systems of two backbones are never put in one order.
-    backbones = ordered["backbone"].mask(ordered["label"].isin(ACROSS_BACKBONES), "")
+    backbones = ordered["backbone"].mask(ordered["label"] == ACROSS_BACKBONES, "")
     for _, group in ordered.groupby([ordered["label"], backbones, *GROUP[2:]], sort=False):
         if group["paper"].nunique() > 1:
             ran = group.dropna(subset="ours")
@@ -276,14 +277,16 @@ def _words(column: str, name: str) -> str:
     return WORDS.get((column, name), name.replace("_", " "))
 
 
-def _rows(table: pd.DataFrame, section: Callable[[str], str], placed: bool = False) -> list[Row]:
-    """A row for each comparison, in the ``section`` of its label; with ``placed`` it names its place in the paper."""
+def _rows(table: pd.DataFrame, section: str = "", placed: bool = False) -> list[Row]:
+    """A row for each comparison, in a section or else in that of its label; with ``placed`` it names its place in the
+    paper."""
     rows = []
     for row in table.to_dict("records"):
-        label = f"{_place(row['label'])}: " * placed + _described(row)
+        place = _place(row["label"])
+        label = f"{place}: " * placed + _described(row)
         texts = _number(row) if row["kind"] in ("value", "sign") else _texts(row)
         verdict = Bold(row["verdict"]) if _differs(row["verdict"]) else row["verdict"]
-        rows.append(Row([label, *texts, verdict], section(row["label"])))
+        rows.append(Row([label, *texts, verdict], section or f"{place} ({row['label']})"))
     return rows
 
 

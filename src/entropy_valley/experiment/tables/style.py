@@ -73,11 +73,7 @@ def look(own: str | None = None) -> AbstractContextManager[None]:
     """A context of :data:`SHEET`, and above it a user's own ``matplotlibrc``: fonts, sizes, resolution."""
     import matplotlib.style
 
-    if own is None:
-        return matplotlib.style.context(SHEET)
-    if not Path(own).is_file():
-        raise files.not_there(own)
-    return matplotlib.style.context([SHEET, own])
+    return matplotlib.style.context([SHEET, own] if own else [SHEET])
 
 
 def faint(colour: str) -> tuple[float, float, float]:

@@ -4,6 +4,7 @@ study's table with a group of rows for each check, and the sweep of ratios as a 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 AXES = ("offsets", "offsets_complete", "ratios")
 POINT = ["backbone", *PLACE, "axis", "at"]
-OVER_RUNS, OVER_SENTENCES = "std over runs", "95% of the mean over sentences"
 
 
 @figure(
@@ -56,10 +56,9 @@ def entropy_valley(names: Names, data: Data) -> Figure:
     All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the
     CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
     """
-    points = over_runs(curves(names, data))
-    numbers = points[points["axis"] != "ratios"]
-    panels: list[style.Panel] = []
-    for place, lines in numbers[numbers["axis"] == "offsets"].groupby(PLACE, sort=False):
+    numbers = curves(names, data).query("axis != 'ratios'")
+    panels = []
+    for place, lines in numbers.query("axis == 'offsets'").groupby(PLACE, sort=False):
         panels.append(functools.partial(_lines, names, place, lines, not panels))
     return Figure(numbers, panels, width=2.1)
 
@@ -71,9 +70,9 @@ def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axe
     from matplotlib import ticker
 
     axes.axvline(0, color=style.GRID, linewidth=1.5)
-    for number, (backbone, line) in enumerate(shown.groupby("backbone", sort=False)):
-        kind = number % len(style.BACKBONE_COLOURS)
-        draw_line(axes, line, style.BACKBONE_COLOURS[kind], style.BACKBONE_MARKERS[kind], names.backbone(backbone))
+    looks = itertools.cycle(zip(style.BACKBONE_COLOURS, style.BACKBONE_MARKERS, strict=True))
+    for (backbone, line), (colour, marker) in zip(shown.groupby("backbone", sort=False), looks, strict=False):
+        draw_line(axes, line, colour, marker, names.backbone(backbone))
     axes.set_title(names.place(*place))
     axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
     axes.margins(y=0.1)
@@ -84,24 +83,21 @@ def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axe
 
 
 def curves(names: Names, data: Data) -> pd.DataFrame:
-    """One row per run, axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio).
-
-    Columns: those of POINT, ``seed``, ``mean`` entropy in nats, ``standard_error``, ``mean_length`` in slots,
-    ``sentences``; and ``lowest``, a share, on the axis of complete sentences. Cells of one run and test set share their
-    curves.
-    """
+    """One row per axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio), see
+    :func:`over_runs`: ``mean`` is an entropy in nats, ``mean_length`` in slots."""
     rows = []
+    # Cells of one run and test set share their curves.
     for cell in {(cell.run, cell.testset): cell for cell in names.cells}.values():
         content = data.files.diagnostics(cell, "valley")
         run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
         # One frame for all axes: a column says which.
         rows += [run | {"axis": axis, **point} for axis in AXES for point in content[axis]]
-    return pd.DataFrame(rows).astype({"standard_error": float})
+    return over_runs(pd.DataFrame(rows).astype({"standard_error": float}))
 
 
 def over_runs(points: pd.DataFrame) -> pd.DataFrame:
-    """:func:`curves` averaged over seeds, one row per POINT: ``mean``, ``low``, ``high``, ``spread``, ``runs``, and the
-    means of ``sentences``, ``mean_length`` and ``lowest``.
+    """Curves averaged over seeds, one row per POINT: ``mean``, ``low``, ``high``, ``spread``, ``runs``, and the means
+    of ``sentences``, ``mean_length`` and ``lowest`` (a share, on the axis of complete sentences).
 
     ``spread`` says what lies between low and high: the sample standard deviation over runs on either side; or, for a
     single run, 95 % of the mean over its sentences (normal approximation).
@@ -110,7 +106,7 @@ def over_runs(points: pd.DataFrame) -> pd.DataFrame:
     runs, centre = groups.size(), groups["mean"].mean()
     # One run says nothing of others, so its sentences have to do.
     reach = groups["mean"].std().where(runs > 1, CERTAIN * groups["standard_error"].first())
-    spread = np.where(runs > 1, OVER_RUNS, OVER_SENTENCES)
+    spread = np.where(runs > 1, "std over runs", "95% of the mean over sentences")
     band = {"mean": centre, "low": centre - reach, "high": centre + reach, "spread": spread, "runs": runs}
     averages = groups[[name for name in averaged if name in points]].mean()
     return pd.DataFrame(band).join(averages).reset_index()
@@ -134,8 +130,7 @@ Numbers = Mapping[str, float]
 
 def grid_of(names: Names, direction: str) -> list[float]:
     """EV's candidates in a direction, as ratios."""
-    ratios: list[float] = method_settings(names.experiment, METHOD, direction)["ratios"]
-    return ratios
+    return list(method_settings(names.experiment, METHOD, direction)["ratios"])
 
 
 def check_numbers(names: Names, data: Data) -> pd.DataFrame:
@@ -150,8 +145,7 @@ def check_numbers(names: Names, data: Data) -> pd.DataFrame:
     def add(check: str, place: Any, seed: Any, item: object, **values: Any) -> None:
         rows.extend((*place, seed, check, str(item), *number) for number in values.items())
 
-    points = over_runs(curves(names, data))
-    for place, line in points[points["axis"] == "ratios"].groupby(PLACE, sort=False):
+    for place, line in curves(names, data).query("axis == 'ratios'").groupby(PLACE, sort=False):
         line = line.sort_values("at")
         # A valley has its lowest point between its ends.
         named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
@@ -276,9 +270,8 @@ def main_valleys(experiment: Experiment) -> list[Cell]:
 )
 def selector_checks(names: Names, data: Data) -> Figure:
     """A panel for each direction and test set."""
-    points = over_runs(curves(names, data))
-    numbers = points[points["axis"] == "ratios"].drop(columns="lowest", errors="ignore")
-    panels: list[style.Panel] = []
+    numbers = curves(names, data).query("axis == 'ratios'").drop(columns="lowest", errors="ignore")
+    panels = []
     for place, line in numbers.groupby(PLACE, sort=False):
         panels.append(functools.partial(_sweep, names, place, line, not panels))
     return Figure(numbers, panels, width=2.1)

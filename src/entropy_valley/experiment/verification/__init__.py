@@ -19,16 +19,15 @@ from entropy_valley.experiment.verification.folder import Folder, Report
 __all__ = ["Folder", "Report", "verify"]
 
 
-def verify(
-    root: Path, comet: Path | None = None, sentences: int = 0, device: str | None = None, own_classes: bool = False
-) -> tuple[Folder, Report]:
+def verify(root: Path, comet: Path | None = None, sentences: int = 0, own_classes: bool = False) -> Report:
     """Check a folder of results, and decode ``sentences`` of each run again.
 
-    ``comet`` is a checkpoint of the main metric, where the folder has none of its own. ``device`` is that of COMET and
-    of decoding: a GPU where there is one, unless it is named. With ``own_classes`` the config may name classes of the
-    user's own, which are imported from the working directory. InputError for a folder without results, and for a
-    checkpoint that is not there.
+    ``comet`` is a checkpoint of the main metric, where the folder has none of its own. COMET and decoding run on a GPU
+    where there is one. With ``own_classes`` the config may name classes of the user's own, which are imported from the
+    working directory. InputError for a folder without results, and for a checkpoint that is not there.
     """
+    import torch
+
     if comet is not None and not comet.exists():
         raise files.not_there(comet)
     report = Report()
@@ -39,9 +38,9 @@ def verify(
         sets.check(folder, report)
         sets.check_tokens(folder, report)
         products.check(folder, report)
-        device = again.usable(device)
+        device = "cuda" if torch.cuda.is_available() else "cpu"
         scores.check(folder, report, comet, device)
         # This needs the models, and minutes.
         if sentences:
             again.check(folder, report, sentences, device)
-    return folder, report
+    return report

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from entropy_valley import files
@@ -18,22 +17,10 @@ if TYPE_CHECKING:
 
 PART = "texts decoded again"
 NEAR = 5e-5  # nats between two float32 computations of a mean entropy
-MODEL = {"dtype": "precision", "merge": "merge_adapter", "shifted": "shifted", "attention": "attention"}  # and params
 NO_CHECKPOINT = Unchecked("the checkpoint is not at hand")
 OTHERWISE = Unchecked(
     "a reveal order, a canvas that changes, a prompt cache, or revealed masks that the plain algorithm does not have"
 )
-
-
-def usable(device: str | None) -> str:
-    """The device, a GPU where there is one unless it is named. InputError for one that is not there."""
-    import torch
-
-    from entropy_valley.model.load import require_device
-
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    require_device(device, "--device cpu")
-    return device
 
 
 def check(folder: Folder, report: Report, count: int, device: str) -> None:
@@ -45,34 +32,39 @@ def check(folder: Folder, report: Report, count: int, device: str) -> None:
         with report.reading(PART, cell.header):
             source = folder.testset(cell.run[0], cell.system.testset).get(row["id"])
             rank, (checkpoint, adapter) = _rank(cell), folder.model(cell.home)
-            if rank and source and checkpoint:
-                settings = {argument: cell.params[name] for argument, name in MODEL.items()}
-                settings["float32_head"] = cell.params["head_precision"] == "float32"
-                backbone = load(checkpoint, cell.params["family"], device=device, adapter=adapter, **settings)
-                _check_sentence(report, backbone, rank, cell, row, source["source"])
-            else:
+            if not (rank and source and checkpoint):
                 reason = OTHERWISE if not rank else NO_TESTSET if not source else NO_CHECKPOINT
                 report.compare(PART, cell.file, f"line {row['line']}, tokens", row["tokens"], reason)
+                continue
+            params = cell.params
+            backbone = load(
+                checkpoint, params["family"], device=device, adapter=adapter, dtype=params["precision"],
+                merge=params["merge_adapter"], shifted=params["shifted"], attention=params["attention"],
+                float32_head=params["head_precision"] == "float32",
+            )  # fmt: skip
+            _check_sentence(report, backbone, rank, cell, row, source["source"])
 
 
 def drawn(folder: Folder, report: Report, count: int) -> Iterator[tuple[Cell, Row]]:
     """So many sentences of the cells of each run, drawn by a hash of cell and sentence; of canvases alone."""
-    runs: dict[tuple[str, ...], list[tuple[Cell, Row]]] = {}
-    for cell in (cell for home in folder.sets for cell in folder.cells(report, home, TRANSLATIONS)):
-        # An autoregressive system denoises nothing.
-        if cell.system.order:
-            runs.setdefault(cell.run, []).extend((cell, row) for row in cell.rows)
-    for of_run in runs.values():
+    for _, homes in itertools.groupby(folder.sets, key=lambda home: home.rpartition("/")[0]):
+        rows = []
+        for home in homes:
+            for cell in folder.cells(report, home, TRANSLATIONS):
+                # An autoregressive system denoises nothing.
+                if cell.system.order:
+                    rows += [(cell, row) for row in cell.rows]
         # Nobody can choose which sentences are drawn, and everybody draws the same.
-        of_run.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[0].system.label} {at[1]['id']}"))
-        yield from of_run[:count]
+        rows.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[0].system.label} {at[1]['id']}"))
+        yield from rows[:count]
 
 
 def _check_sentence(
     report: Report, backbone: Backbone, rank: Callable[..., Any], cell: Cell, row: Row, source: str
 ) -> None:
     """Decode a sentence, and read the candidates of EV: the mean entropy of each all-mask canvas without its last slot,
-    the EOS's. Texts that differ in a low precision are noted, not counted as different."""
+    the EOS's. Texts that differ in a low precision are listed, not counted as different; of each text that differs it
+    says by how many nats the model prefers the first other token that it reveals."""
     from entropy_valley.decoding import reference
     from entropy_valley.model.prompt import Prompt
 
@@ -82,50 +74,32 @@ def _check_sentence(
     # A forged length could take hours or all memory.
     if not 0 < length <= backbone.context - len(ids):
         raise ValueError(f"{length} slots, in {place}")
+    named, stored = f"{place}, tokens", [*row["tokens"], backbone.eos_id]  # what follows the EOS is not stored
+    canvas, is_same = [backbone.mask_id] * length, True
+    budget = cell.system.steps, params["schedule"]
+    for after in reference.denoise(backbone, ids, length, *budget, rank, prompt.encode("")):
+        for slot, (before, token, expected) in enumerate(zip(canvas, after, stored, strict=False)):
+            if is_same and before != token != expected:
+                is_same, logits = False, reference.slot_logits(backbone, ids, canvas)[slot]
+                named += f" (preferred by {logits[token] - logits[expected]:.2g} nats)"
+        canvas = after
+    # A text ends before the first EOS, a chat's text with its turn, too.
+    ends = {backbone.eos_id, backbone.family.turn_end_id(backbone.tokenizer)}
+    tokens: Any = list(itertools.takewhile(lambda token: token not in ends, canvas))
     is_exact = params["precision"] == "float32"
-    rounded = Unchecked(f"another result in {params['precision']}, whose last digits depend on the machine")
-    tokens, margin = _decoded(backbone, rank, cell, row["tokens"], length, ids, prompt.encode(""))
-    follows: Any = tokens
-    named = f"{place}, tokens" if margin is None else f"{place}, tokens (preferred by {margin:.2g} nats)"
+    rounded = f"another result in {params['precision']}, whose last digits depend on the machine"
     if tokens != row["tokens"] and not is_exact:
-        report.margins[f"{cell.file}: {named}"] = math.nan if margin is None else margin
-        follows = rounded
-    report.compare(PART, cell.file, named, row["tokens"], follows)
+        # The fewer nats, the likelier it is rounding.
+        tokens = Unchecked(f"{rounded}: {cell.file}, {named}")
+    report.compare(PART, cell.file, named, row["tokens"], tokens)
     settings = params["methods"][cell.system.method]
     if settings.get("method", cell.system.method) == "ev" and settings.get("score", "mean") == "mean":
         for slots, score in zip(row["canvas"]["candidates"], row["canvas"]["scores"], strict=True):
             entropies, _ = reference.read(backbone, ids, [backbone.mask_id] * slots)
             # EV leaves out the slot of the EOS.
-            follows = sum(entropies[:-1]) / (slots - 1) if is_exact else rounded
+            follows = sum(entropies[:-1]) / (slots - 1) if is_exact else Unchecked(rounded)
             named = f"{place}, entropy of {slots} slots"
             report.compare("EV's entropies, read again", cell.file, named, score, follows, NEAR)
-
-
-def _decoded(
-    backbone: Backbone, rank: Callable[..., Any], cell: Cell, stored: Sequence[int], length: int, ids: Any, other: Any
-) -> tuple[list[int], float | None]:
-    """The tokens of a sentence; and, where they are others than the ``stored`` ones, by how many nats the model prefers
-    the first that it reveals."""
-    from entropy_valley.decoding import reference
-
-    logits: Any = None
-
-    def noted(step: Any) -> Any:
-        nonlocal logits
-        logits = step.logits
-        return rank(step)
-
-    expected = dict(enumerate([*stored, backbone.eos_id]))  # what follows the EOS is not stored
-    canvas, margin = [backbone.mask_id] * length, None
-    for after in reference.denoise(backbone, ids, length, cell.system.steps, cell.params["schedule"], noted, other):
-        for slot, token in expected.items():
-            is_revealed = slot < length and canvas[slot] != after[slot]
-            if margin is None and is_revealed and after[slot] != token:
-                margin = float(logits[slot, after[slot]] - logits[slot, token])
-        canvas = after
-    # A text ends before the first EOS, a chat's text with its turn, too.
-    ends = {backbone.eos_id, backbone.tokenizer.get_vocab().get(backbone.family.turn_end)}
-    return list(itertools.takewhile(lambda token: token not in ends, canvas)), margin
 
 
 def _rank(cell: Cell) -> Callable[..., Any] | None:

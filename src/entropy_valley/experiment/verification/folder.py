@@ -56,14 +56,11 @@ class Report:
     same: Counter[str] = field(default_factory=Counter)
     differences: list[tuple[str, str]] = field(default_factory=list)  # the part, and a line that begins with the file
     unchecked: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    margins: dict[str, float] = field(default_factory=dict)
-    """Of texts that differ in a low precision: where, and how many nats the closest decision was from another one."""
 
     def compare(self, part: str, file: object, place: str, stored: Any, follows: Any, within: float = 0.0) -> None:
         """Compare two values; numbers may differ by ``within``, and in the last of ten digits."""
         both = (stored, follows)
-        # True is an int in Python, and never a number here.
-        numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in both)
+        numbers = all(isinstance(value, int | float) for value in both)
         if isinstance(follows, Unchecked):
             self.unchecked[part][follows.reason] += 1
         elif math.isclose(*both, rel_tol=1e-9, abs_tol=within) if numbers else stored == follows:
@@ -118,30 +115,27 @@ class Cell:
 
 class Folder:
     """Headers by their place, such as ``corpus/en-zh/train.made.json``, and what they describe. Places are below
-    ``root``.
-
-    ``others`` are folders in it that are results of their own, as results/demo is in results: they are not read.
-    """
+    ``root``. Of results that are in a folder of it, as results/demo is in results, the headers are read, too."""
 
     def __init__(self, root: Path, report: Report) -> None:
         self.root = root
-        self.others = sorted(path.parent.name for path in root.glob(f"*/{CONFIG}"))
         if not (root / CONFIG).is_file():
-            such = f", such as {listed([str(root / name) for name in self.others], 3)}" * bool(self.others)
+            others = sorted(str(path.parent) for path in root.glob(f"*/{CONFIG}"))
+            such = f", such as {listed(others, 3)}" * bool(others)
             raise InputError(root / CONFIG, "file not found", f"Name the folder of the results of a run{such}.")
         self.records: dict[str, Record] = {}
         for path in sorted(root.rglob("*.json")):
             place = path.relative_to(root)
             # Hidden files are those that a writer has left.
-            if place.parts[0] in (*SKIPPED, *self.others) or any(part[0] == "." for part in place.parts):
+            if place.parts[0] in SKIPPED or any(part[0] == "." for part in place.parts):
                 continue
             if path.name.endswith(ENDING) or path.name in HEADERS:
                 with report.reading(FILES, place):
                     if record := read_record(path):
                         self.records[place.as_posix()] = record
         # `en-zh/llada-8b/seed1/matrix`
-        homes = [place.rpartition("/")[0] for place in self.records if place.endswith(f"/{HEADER}")]
-        self.sets = [home for home in homes if home.count("/") == 3]
+        places = [place for place in self.records if place.count("/") == 4 and place.endswith(HEADER)]
+        self.sets = [place.removesuffix(f"/{HEADER}") for place in places]
 
     def check(self, report: Report) -> None:
         """Compare each header with the files that it describes, and with the headers of what these were made from."""
@@ -150,16 +144,15 @@ class Folder:
             # A header is named after the first output of its job.
             first = (self.root / place).with_name(PurePosixPath(record.path).name)
             with report.reading(FILES, place):
+                # What is not there is no fault for Snakemake, which makes it again.
+                for name in record.outputs:
+                    if not (first.parent / name).is_file():
+                        report.differ(FILES, place, f"{name} is not there")
                 try:
                     require_sound(first, self.root, sound)
-                    problems = []
+                    report.same[FILES] += 1
                 except InputError as error:
-                    problems = [error.problem]
-                # What is not there is no fault for Snakemake, which makes it again.
-                problems += [f"{name} is not there" for name in record.outputs if not (first.parent / name).is_file()]
-                for problem in problems:
-                    report.differ(FILES, place, problem)
-                report.same[FILES] += not problems
+                    report.differ(FILES, place, error.problem)
 
     def model(self, home: str) -> tuple[Path | None, Path | None]:
         """The checkpoint and the adapter that the translations of a set were made from, None for what is not here."""
@@ -182,14 +175,15 @@ class Folder:
         """The cells of a set in its translations or scores."""
         file = f"{home}/{name}"
         header = header_path(file).as_posix()
+        cells = []
         with report.reading("rows", file):
             if record := self.records.get(header):
                 rows, described = self.rows(file), entries(self.root / header)
                 # A cell that lacks on one side is found here, before its rows are looked at.
                 report.compare("rows", file, "cells", sorted(rows), sorted(described))
-                found = rows.items()
-                return [Cell(home, file, one, own, described.get(one, {}), record.params) for one, own in found]
-        return []
+                for system, own in rows.items():
+                    cells.append(Cell(home, file, system, own, described.get(system, {}), record.params))
+        return cells
 
     @functools.lru_cache(maxsize=128)  # noqa: B019, files that are in memory
     def rows(self, file: str) -> dict[System, list[Row]]:
@@ -224,17 +218,8 @@ class Folder:
 
     @functools.cache  # noqa: B019
     def tokens(self, direction: str, backbone: str, testset: str) -> dict[str, tuple[int, int]]:
-        """|x| and |y| of each sentence of a test set by a backbone's tokenizer, without special tokens; where that is
-        not here, as the file of token counts says; none without both."""
-        prompt, counts = self.prompt(backbone), {}
-        if prompt is None:
-            return self.counted(direction, backbone, testset)
-        for name, row in self.testset(direction, testset).items():
-            counts[name] = len(prompt.tokens(row["source"])), len(prompt.tokens(row["target"]))
-        return counts
-
-    def counted(self, direction: str, backbone: str, testset: str) -> dict[str, tuple[int, int]]:
-        """The same as a job has written it down."""
+        """|x| and |y| of each sentence of a test set by a backbone's tokenizer, without special tokens, as the file of
+        token counts says; none without it."""
         rows = self._read(f"{direction}/{backbone}/tokens/{testset}.jsonl", "id", "source_tokens", "target_tokens")
         return {row["id"]: (row["source_tokens"], row["target_tokens"]) for row in rows}
 

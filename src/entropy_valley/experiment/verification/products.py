@@ -53,13 +53,9 @@ def check(folder: Folder, report: Report) -> None:
             known |= {*made}
             with report.reading(name, name):
                 tables.make(experiment, [f"{root}/{file}" for file in made])
-            for file in made:
-                if not (folder.root / file).is_file():
-                    report.differ(name, file, "is not there")
-                # What could not be made has its line already.
-                elif (root / file).is_file():
+                for file in made:
                     with report.reading(name, file):
-                        before = files.regular(folder.root / file, MOST_BYTES).read_bytes()
+                        before = files.read_bytes(folder.root / file, MOST_BYTES)
                         follows = (root / file).read_bytes().replace(here, former)
                         _check_file(report, name, file, before, follows, is_from_here)
         paths = [path for name in FOLDERS for path in (folder.root / name).rglob("*") if path.is_file()]
@@ -76,46 +72,40 @@ def _products(folder: Folder, experiment: Experiment) -> Iterator[tuple[str, lis
         made = [f"{name}.{ending}" for ending in one.endings]
         if one.ready or any((root / file).exists() for file in made):
             yield name, made
-    for place in pages.cells(experiment):
-        page = f"pages/{'.'.join(place)}.html"
-        if (root / page).exists():
-            yield page, [page]
-    if (root / live.NAME).exists():
-        yield live.NAME, [live.NAME]
-    if (root / DOCUMENT).exists():
-        yield DOCUMENT, [DOCUMENT]
+    others = [f"pages/{direction}.{testset}.html" for direction, testset in pages.cells(experiment)]
+    for file in (*others, live.NAME, DOCUMENT):
+        if (root / file).exists():
+            yield file, [file]
 
 
 def _check_file(report: Report, part: str, file: str, stored: bytes, follows: bytes, is_from_here: bool) -> None:
-    """Compare a file with what was made again: CSV by value, other texts line by line, the rest by bytes. These are the
-    same each time on one machine and by one version of matplotlib, which is in its files, or of zlib."""
+    """Compare a file with what was made again: CSV cell by cell, other texts line by line, the rest by bytes. These are
+    the same each time on one machine and by one version of matplotlib, which is in its files, or of zlib."""
     if part == COSTS:
         report.compare(part, file, "content", None, TIMES)
-    elif file.endswith(".csv"):
-        _check_numbers(report, part, file, stored, follows)
-    elif not file.endswith((".pdf", ".svg", ".png", live.NAME)):
-        lines = (content.decode().splitlines() for content in (stored, follows))
-        for number, (line, expected) in enumerate(itertools.zip_longest(*lines, fillvalue="no line"), 1):
-            report.compare(part, file, f"line {number}", line, expected)
-    else:
+        return
+    if file.endswith((".pdf", ".svg", ".png", live.NAME)):
         is_alike = is_from_here and (file == live.NAME or matplotlib.__version__.encode() in stored)
         digest = files.bytes_digest(follows) if stored == follows or is_alike else ELSEWHERE
         report.compare(part, file, "content", files.bytes_digest(stored), digest)
-
-
-def _check_numbers(report: Report, part: str, file: str, stored: bytes, follows: bytes) -> None:
-    """Compare two CSV files cell by cell, numbers in ten digits: sums in another order differ in the last ones."""
-    before, after = ([*csv.reader(io.StringIO(content.decode()))] for content in (stored, follows))
-    report.compare(part, file, "columns", before[0], after[0])
-    report.compare(part, file, "number of rows", len(before), len(after))
-    if before[0] != after[0] or len(before) != len(after):
         return
-    # The header is line 1.
-    for line, (row, expected) in enumerate(zip(before[1:], after[1:], strict=True), 2):
+    before, after = (_rows(file, content.decode()) for content in (stored, follows))
+    report.compare(part, file, "number of rows", len(before), len(after))
+    # Of rows at other places each would differ.
+    if len(before) != len(after):
+        return
+    columns = after[0] if file.endswith(".csv") else ["text"]
+    for line, (row, expected) in enumerate(zip(before, after, strict=True), 1):
         place = f"row {line} ({brief(' '.join(expected), 60)})"
-        for column, value, other in zip(after[0], row, expected, strict=False):
+        for column, value, other in itertools.zip_longest(columns, row, expected, fillvalue=""):
+            # Sums in another order differ in the last of ten digits, and by rounding from 0.
             within = 0.0 if "p" in column.split("_") else NOISE
             report.compare(part, file, f"{place}, {column}", _number(value), _number(other), within)
+
+
+def _rows(file: str, text: str) -> list[list[str]]:
+    """The cells of each row of a CSV file, with its header; the lines of any other text."""
+    return [*csv.reader(io.StringIO(text))] if file.endswith(".csv") else [[line] for line in text.splitlines()]
 
 
 def _number(text: str) -> float | str:

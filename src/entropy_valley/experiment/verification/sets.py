@@ -16,24 +16,26 @@ from entropy_valley.translation import autoregressive, translations
 ON_GRID = ("ev", "neighbours", "lr_style", "eos_probe")  # they probe a grid of ratios
 UNPROBED = ("oracle", "oracle_on_grid", "ratio")  # they need the numbers of tokens alone
 NO_TOKENIZER = Unchecked("the backbone's tokenizer is not at hand")
+NO_COUNTS = Unchecked("the numbers of tokens are not among the results")
 NO_TESTSET = Unchecked("the test set is not among the results")
 Tokens = Mapping[str, tuple[int, int]]
 
 
 def check(folder: Folder, report: Report) -> None:
     """Check every row of every set, and what its header says of each cell."""
-    for cell in (cell for home in folder.sets for cell in folder.cells(report, home, TRANSLATIONS)):
-        with report.reading("rows", cell.file):
-            check_ids(folder, report, cell)
-            prompt, first_line = folder.prompt(cell.run[1]), cell.params.get("first_line", False)
-            for row in cell.rows:
-                text = prompt.text(row["tokens"], first_line) if prompt else NO_TOKENIZER
-                report.compare("texts", cell.file, f"line {row['line']}, hypothesis", row["hypothesis"], text)
-            tokens = folder.tokens(*cell.run[:2], cell.system.testset)
-            # An autoregressive system has no canvas.
-            if cell.denoising:
-                _check_canvases(folder, report, cell, cell.denoising, tokens)
-            _check_totals(report, cell, tokens)
+    for home in folder.sets:
+        for cell in folder.cells(report, home, TRANSLATIONS):
+            with report.reading("rows", cell.file):
+                check_ids(folder, report, cell)
+                prompt, first_line = folder.prompt(cell.run[1]), cell.params.get("first_line", False)
+                for row in cell.rows:
+                    text = prompt.text(row["tokens"], first_line) if prompt else NO_TOKENIZER
+                    report.compare("texts", cell.file, f"line {row['line']}, hypothesis", row["hypothesis"], text)
+                tokens = folder.tokens(*cell.run[:2], cell.system.testset)
+                # An autoregressive system has no canvas.
+                if cell.denoising:
+                    _check_canvases(report, cell, cell.denoising, tokens)
+                _check_totals(report, cell, tokens)
 
 
 def check_ids(folder: Folder, report: Report, cell: Cell) -> None:
@@ -54,17 +56,22 @@ def check_tokens(folder: Folder, report: Report) -> None:
         file = path.relative_to(folder.root)
         direction, backbone, testset = file.parts[0], file.parts[1], file.stem
         with report.reading("token counts", file):
-            # Without a tokenizer the same file would be compared with itself.
-            follows = folder.tokens(direction, backbone, testset) if folder.prompt(backbone) else None
-            for sentence, counts in folder.counted(direction, backbone, testset).items():
-                value = NO_TOKENIZER if follows is None else follows.get(sentence) if follows else NO_TESTSET
-                report.compare("token counts", file, f"tokens of {sentence}", counts, value)
+            prompt, texts = folder.prompt(backbone), folder.testset(direction, testset)
+            stored = folder.tokens(direction, backbone, testset)
+            # A sentence that one of the two files lacks is a difference.
+            for sentence in dict.fromkeys([*stored, *texts]):
+                follows: Any = None if texts else NO_TESTSET
+                if prompt is None:
+                    follows = NO_TOKENIZER
+                elif text := texts.get(sentence):
+                    follows = len(prompt.tokens(text["source"])), len(prompt.tokens(text["target"]))
+                report.compare("token counts", file, f"tokens of {sentence}", stored.get(sentence), follows)
 
 
 # --- Canvases: chosen from the numbers of tokens and from the scores in the row, as the length method does.
 
 
-def _check_canvases(folder: Folder, report: Report, cell: Cell, denoising: Denoising, tokens: Tokens) -> None:
+def _check_canvases(report: Report, cell: Cell, denoising: Denoising, tokens: Tokens) -> None:
     """The candidates from the numbers of tokens, the choice from the candidates' scores, calls and slots from both."""
     settings = cell.params["methods"][cell.system.method]
     # A block of the config may be a method under another name.
@@ -74,7 +81,7 @@ def _check_canvases(folder: Folder, report: Report, cell: Cell, denoising: Denoi
         canvas, sentence = row["canvas"], row["id"]
         candidates: Any = Unchecked(f"the candidates of {kind}: they depend on what is not stored")
         if method and sentence not in tokens:
-            candidates = NO_TOKENIZER
+            candidates = NO_COUNTS
         elif method:
             known = Sentence(*tokens[sentence])
             candidates = [method.choose(known, {}).length] if kind in UNPROBED else sorted(method.propose(known, {}))
@@ -130,7 +137,7 @@ def _check_totals(report: Report, cell: Cell, tokens: Tokens) -> None:
         totals = translations.summary(cell.rows, [tokens[row["id"]][1] for row in cell.rows], cell.denoising)
     else:
         # Or the test set lacks a sentence, which is a difference already.
-        report.compare(part, cell.header, label, None, NO_TOKENIZER)
+        report.compare(part, cell.header, label, None, NO_COUNTS)
         return
     for name, total in totals.items():
         report.compare(part, cell.header, f"{name} of {label}", cell.entry.get(name), total)
