@@ -78,6 +78,24 @@ def rho_eos(backbone: Backbone, prompt: Sequence[int], length: int, most: int) -
 
 
 @torch.inference_mode()
+def confidence_threshold(
+    backbone: Backbone, prompt: Sequence[int], length: int, threshold: float, block: int
+) -> Result:
+    """In the first block with a mask, each pass reveals what is above the threshold, or else the surest slot."""
+    tokens, lengths = [backbone.mask_id] * length, []
+    while backbone.mask_id in tokens:
+        lengths.append(length)
+        chances, ids = slot_logits(backbone, prompt, tokens).softmax(-1).max(-1)
+        masked = [slot for slot in range(length) if tokens[slot] == backbone.mask_id]
+        masked = [slot for slot in masked if slot // block == masked[0] // block]
+        best = max(masked, key=lambda slot: float(chances[slot]))
+        for slot in masked:
+            if chances[slot] > threshold or (slot == best and chances[best] <= threshold):
+                tokens[slot] = int(ids[slot])
+    return tokens, lengths
+
+
+@torch.inference_mode()
 def generate(backbone: Backbone, prompt: Sequence[int], length: int, block: int, steps: int) -> list[int]:
     """LLaDA's ``generate``, whose blocks and steps divide ``length`` and T: the same count at each step of a block."""
     tokens = [backbone.mask_id] * length

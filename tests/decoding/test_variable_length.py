@@ -104,6 +104,8 @@ DECODERS = [
     ("daedal", {"eos_window": 32}),
     ("rho_eos", {}),
     ("daedal", {"eos_window": 12, "appended_eos": 6}),
+    ("confidence_threshold", {"threshold": 0.6, "block": 8}),
+    ("confidence_threshold", {"threshold": 0.7}),
     ("semi_autoregressive", {"block": 4, "tokens": 2}),
 ]
 
@@ -135,6 +137,11 @@ def plain(backbone, canvas, order, settings):
         return reference_variants.rho_eos(backbone, canvas.prompt, canvas.length, canvas.most)
     if order == "semi_autoregressive":
         return reference_variants.semi_autoregressive(backbone, canvas.prompt, canvas.length, *settings.values())
+    if order == "confidence_threshold":
+        block = settings.get("block", canvas.length)
+        return reference_variants.confidence_threshold(
+            backbone, canvas.prompt, canvas.length, settings["threshold"], block
+        )
     window, appended = settings["eos_window"], settings.get("appended_eos", 0)
     return reference_variants.daedal(backbone, canvas.prompt, canvas.length, window, canvas.most, appended)
 
@@ -150,7 +157,7 @@ def test_many_canvases_together_are_each_the_plain_algorithms(backbone, canvases
         assert (ours.passes, ours.slots) == (len(lengths), sum(lengths))
         assert tokens[: ours.text].count(backbone.eos_id) == 0
         changed += len(tokens) != canvas.length
-    assert changed > 2 or order[0] == "semi_autoregressive"  # guesses of an EOS are rare
+    assert changed > 2 or order[0] in ("semi_autoregressive", "confidence_threshold")  # guesses of an EOS are rare
     assert ledger["rows"] == sum(one.rows for one in filled.values())
     prompts = sum(len(canvas.prompt) * filled[place].passes for place, canvas in enumerate(canvases))
     assert ledger["tokens"] == prompts + sum(one.slots for one in filled.values())

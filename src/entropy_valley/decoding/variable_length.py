@@ -1,5 +1,5 @@
 """Decoders without a step budget. They may change the length of a canvas: DAEDAL's second stage, ρ-EOS, and LLaDA's
-own, which drops its end.
+own, which drops its end. A confidence threshold leaves it as it is.
 
 A new one is a class and a line in ``VARIABLE_LENGTH``, or a user's ``module:Class``. It works on the canvas slot by
 slot: after each pass it gets what is revealed and the guesses, and returns the next canvas.
@@ -234,6 +234,24 @@ class SemiAutoregressiveDecoder(VariableLengthDecoder):
         return finished if ends else slots
 
 
+class ConfidenceThresholdDecoder(VariableLengthDecoder):
+    """All guesses above a threshold at once, or else the best one: as many passes as that takes, on a canvas whose
+    length stays.
+
+    What others compare a step budget with, such as the parallel decoding of Fast-dLLM (arXiv:2505.22618).
+    """
+
+    order: Literal["confidence_threshold"] = "confidence_threshold"
+    threshold: Share = Field(0.9, description="every guess above it is revealed, else the best one")
+    block: PositiveInt | None = Field(
+        None, description="slots of a block, which the next one waits for; null: the canvas is one block"
+    )
+
+    def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> GrowingCanvas:
+        return reveal(seen, confident(open_slots(seen, self.block or len(seen)), self.threshold))
+
+
 VARIABLE_LENGTH: dict[str, type[VariableLengthDecoder]] = {
-    kind.model_fields["order"].default: kind for kind in (DaedalDecoder, RhoEosDecoder, SemiAutoregressiveDecoder)
+    kind.model_fields["order"].default: kind
+    for kind in (DaedalDecoder, RhoEosDecoder, SemiAutoregressiveDecoder, ConfidenceThresholdDecoder)
 }
