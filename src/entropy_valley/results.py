@@ -20,15 +20,16 @@ import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
 
 from entropy_valley import files, machine
-from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.settings import Foreign, JsonObject, misfits
+from entropy_valley.errors import InputError, brief
+from entropy_valley.settings import JsonObject
 
 # --- The rows of a set of cells, and its headers.
 
@@ -107,7 +108,8 @@ def rows(path: str | Path, cell: Any) -> Sequence[dict[str, Any]]:
 def entries(path: Path) -> dict[System, dict[str, Any]]:
     """What a header says of each cell."""
     cells = _record(path).facts.get("cells", [])
-    return {System(*(one[name] for name in System._fields)): one for one in cells}
+    with files.readable(path, "header of a result", _AGAIN):
+        return {System(*(one[name] for name in System._fields)): one for one in cells}
 
 
 # --- The header of a result: what it was made from.
@@ -123,7 +125,7 @@ CARD = "README.md"  # of an adapter: for people, who may edit it
 WEIGHTS = (".safetensors", ".ckpt")  # too large to be read for every table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
 class Record:
     """``path`` is the first output as its job called it: of a set it names direction, backbone, seed and set.
     ``inputs`` has digests by path; ``outputs`` has the ``digest`` by file name; ``facts`` is whatever else a
@@ -133,41 +135,12 @@ class Record:
     path: str
     params: Any
     inputs: dict[str, str]
-    outputs: dict[str, dict[str, Any]]
+    outputs: dict[str, dict[str, str]]
     facts: dict[str, Any] = field(default_factory=dict)
 
     def write(self, place: Path) -> None:
         content = json.loads(files.canonical(dataclasses.asdict(self)))  # as it is read: its keys are texts
         files.write_json(place, content | {"digest": files.digest(content)})
-
-
-class _Output(Foreign):
-    digest: str
-
-
-class _Cell(Foreign):
-    testset: str
-    method: str
-    order: str
-    steps: int
-
-
-class _Facts(Foreign):
-    code: str = ""
-    cells: list[_Cell] = Field([])
-
-
-class RecordFile(Foreign):
-    """The schema of a header's file."""
-
-    model_config = ConfigDict(extra="forbid")
-    rule: str
-    path: str
-    params: dict[str, Any]
-    inputs: dict[str, str]
-    outputs: dict[str, _Output]
-    facts: _Facts
-    digest: str
 
 
 def record_path(path: str | Path) -> Path:
@@ -182,16 +155,13 @@ def read_record(place: Path) -> Record | None:
 
 @files.read_once(4096)
 def _record(place: Path) -> Record:
-    try:
-        content = json.loads(files.regular(place, files.MOST).read_bytes())
-        if problems := misfits(RecordFile, content):
-            raise InputError(place, f"is not a header of a result: {listed(problems, 1)}", _AGAIN)
+    with files.readable(place, "header of a result", _AGAIN):
+        content = files.read_json(place, files.MOST)
         written, digest = content.pop("digest"), files.digest(content)
-    except (ValueError, RecursionError):  # no JSON, or what none of ours has: NaN, half of a surrogate pair
-        raise InputError(place, "is not a header of a result", _AGAIN) from None
+        record = Record(**content)
     if written != digest:
         raise InputError(place, f"was edited: its digest is {digest[:SHORT]}, {written:.{SHORT}} was written", _AGAIN)
-    return Record(**content)
+    return record
 
 
 def record_of(path: str | Path) -> Record | None:
