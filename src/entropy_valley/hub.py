@@ -147,12 +147,9 @@ def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> N
     from huggingface_hub.utils import filter_repo_objects
 
     wanted = source.matching(patterns)
-    page = f"{constants.ENDPOINT}/{'datasets/' * (source.kind == 'dataset')}{source.repository}"
-    gate = f"gated: accept it at {page}, then `hf auth login`" if source.gated else "not gated"
     place, free = folder.absolute().parent, amount(machine.free(folder))
     what = f"{source.repository} at {source.commit}: {len(wanted)} files, {amount(sum(file.size for file in wanted))}"
-    print(f"{what}, into {place} ({free} free)", file=sys.stderr)
-    print(f"  licence {source.licence} ({gate})", file=sys.stderr, flush=True)
+    print(f"{what}, licence {source.licence}, into {place} ({free} free)", file=sys.stderr, flush=True)
     constants.HF_HUB_DISABLE_XET = True  # plain HTTP resumes inside a file, XET does not
     names = [file.name for file in wanted]
     with _clear_errors(source.repository, source.commit, key, source.kind):

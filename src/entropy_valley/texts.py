@@ -27,16 +27,12 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 def lines(path: Path, content: bytes) -> list[str]:
     """The lines of a file with this content, without their newline: LF or CR LF, and without a byte order mark.
 
-    Raises InputError for an empty file, for what is not UTF-8 or has a NUL byte, and for lines that end with CR alone.
+    Raises InputError for an empty file, and for what is not UTF-8 or has a NUL byte.
     """
     text = decoded(path, content).removeprefix("\ufeff")
     if text in ("", "\n"):
         raise InputError(path, "file is empty", "Fill it. If a job has made it, remove it and run again.")
-    body = text.removesuffix("\n")
-    if "\n" not in text and "\r" in body.strip("\r"):
-        remedy = f"Convert it: tr '\\r' '\\n' < {shlex.quote(str(path))} > FILE."
-        raise InputError(path, "its lines end with CR alone, as on old Macs, so it is one line", remedy)
-    return [line.removesuffix("\r") for line in body.split("\n")]
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def decoded(path: object, content: bytes, before: int = 0) -> str:

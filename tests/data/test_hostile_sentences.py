@@ -37,7 +37,6 @@ FILES = {
     "Latin 1": (TEXT.encode("latin-1"), r"hostile:1: not UTF-8 \(byte 0xfc\).*iconv -f LATIN1"),
     "a surrogate in UTF-8": (b"a\nb\xed\xa0\x80\n", r"hostile:2: not UTF-8 \(byte 0xed\)"),
     "a NUL byte": (b"one\ntwo\nth\0ree\n", "hostile:3: a NUL byte"),
-    "CR alone at the ends of lines": (b"one\rtwo\rthree\r", r"CR alone.*tr '\\r' '\\n'"),
     "an empty file": (b"", "file is empty"),
     "a blank line": (b"one\n\nthree\n", "hostile:2: blank line"),
     "a table with tabs": (b"one\teins\ntwo\tzwei\n", "a table, not sentences"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -35,10 +34,6 @@ def corpus(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None, 
     source, counts = _source(spec, kinds, folder, rows), Tally()
     drawn = _drawn(spec, source, counts)
     train, dev = (_rows(split, enumerate(pairs, 1)) for split, pairs in zip(SPLITS, drawn, strict=True))
-    for language, limits in (spec.get("filters") or {}).items():
-        if not limits:
-            kept = f"no length filter for {language}: pairs of any length are kept; `corpus.filters` would limit them"
-            print(f"corpus: {kept}", file=sys.stderr, flush=True)
     facts = {**origin(spec, *SPLITS, kinds=kinds, folder=folder), "dropped": counts.reasons}
     report = {
         "direction": spec["direction"],
@@ -119,19 +114,16 @@ def _anchored(rows: list[Row], numbers: Sequence[int], source: Source, direction
         return rows
     spans_of = dict(enumerate(islice(spans, max(numbers)), 1))
     for number, row in zip(numbers, rows, strict=True):
-        most, given = len(row["target"]), spans_of.get(number, "none")
-        if not _are_parts(given, most):
+        most, given = len(row["target"]), spans_of.get(number)
+        try:
+            fits = all(0 <= start < end <= most for start, end in given)
+        except (TypeError, ValueError):  # a line of the user's own that is no list of pairs of numbers, or none
+            fits = False
+        if not fits:
             problem = f"anchors {brief(given, 60)} of sentence {number}, whose reference has {most} characters"
             raise InputError(source.anchors, problem, "Give a line for each sentence, parts as [start, end].")
         row["anchors"] = given
     return rows
-
-
-def _are_parts(spans: Any, most: int) -> bool:
-    """Whether a user's value is a list of [start, end] in a text of ``most`` characters."""
-    if not (isinstance(spans, list) and all(isinstance(one, list) and len(one) == 2 for one in spans)):
-        return False
-    return all(isinstance(end, int) and isinstance(start, int) and 0 <= start < end <= most for start, end in spans)
 
 
 def origin(spec: JsonObject, *splits: str, kinds: Kinds = SOURCES, folder: str | None = None) -> JsonObject:

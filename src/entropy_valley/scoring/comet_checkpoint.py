@@ -79,8 +79,6 @@ def locate(checkpoint: str | Path | None) -> Path:
     path = path / CHECKPOINT if path.is_dir() else path
     if path.suffix != ".ckpt" or not path.is_file():
         raise InputError(checkpoint, "not a COMET checkpoint", f"{_REMEDY}.")
-    if not (path.parents[1] / HPARAMS).is_file():
-        raise InputError(path, f"no {HPARAMS} in {path.parents[1]}", f"Keep COMET's layout: {HPARAMS}, {CHECKPOINT}.")
     return path
 
 

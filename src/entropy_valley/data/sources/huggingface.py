@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, PositiveInt
 
 from entropy_valley import hub
-from entropy_valley.data.dataset import HubFiles, require_as_downloaded
+from entropy_valley.data.dataset import HubFiles, present, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, value_at
-from entropy_valley.errors import InputError, brief, listed
+from entropy_valley.errors import InputError, brief
 from entropy_valley.settings import JsonObject, Language, Repository
 
 _ROWS = 1000  # at a time; row groups of the hub have as many
@@ -102,18 +102,15 @@ class HuggingFace(Source):
 
     def _shards(self) -> list[Path]:
         """The files of the split; raises InputError if there are none, or others than were downloaded."""
-        if self.folder is None:
-            raise InputError(self._place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
-        shards = self._present(self.folder)
+        folder = present(self.folder, self._place)
+        shards = self._present(folder)
         if not shards:
-            others = [str(path.relative_to(self.folder)) for path in sorted(Path(self.folder).rglob("*.parquet"))]
-            hint = f"It has {listed(others, 3)}, which another `subset` or `split` names. " if others else ""
-            raise InputError(self.folder, f"no {' or '.join(self._on_hub.patterns)}", f"{hint}{self._remedy()}")
+            raise InputError(folder, f"no {' or '.join(self._on_hub.patterns)}", self._remedy())
         for path in shards:
-            require_as_downloaded(Path(self.folder), path)
+            require_as_downloaded(folder, path)
         return shards
 
-    def _present(self, folder: str) -> list[Path]:
+    def _present(self, folder: str | Path) -> list[Path]:
         return sorted(path for pattern in self._on_hub.patterns for path in Path(folder).glob(pattern))
 
     def _remedy(self) -> str:
