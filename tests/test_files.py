@@ -59,8 +59,8 @@ def test_what_is_written_is_read_back(tmp_path):
 @pytest.mark.parametrize(
     ("content", "place", "problem", "remedy"),
     [
-        (b'{"id": "1"}\n\n{"id": "2"}\n', ":2", "not JSON", "Remove blank lines"),
-        (b'{"id": "1"}\n{"id": \n', ":2", "not JSON", "Correct it, or make the file again"),
+        (b'{"id": "1"}\n\n{"id": "2"}\n', ":2", "not JSON", "Correct it, or fetch or make it again"),
+        (b'{"id": "1"}\n{"id": \n', ":2", "not JSON", "Correct it, or fetch or make it again"),
         (b'{"id": "1"}\n["id"]\n', ":2", "no id", "Each row needs id"),
         (b'{"id": "1"}\n{"name": "2"}\n', ":2", "no id", "Each row needs id"),
         (b'{"id": "1"}\n{"id": "\xff"}\n', ":2", "not UTF-8 (byte 0xff)", "Convert"),

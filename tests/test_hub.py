@@ -178,9 +178,7 @@ def test_a_spoilt_file_is_found_and_fetched_again(reach, tmp_path):
 def test_without_a_network_it_says_what_to_do(reach, tmp_path, monkeypatch):
     reach("http://127.0.0.1:9")  # where nothing listens
     by_hand = r"hf download someone/model --local-dir model`.*backbones"
-    no_connection = (
-        r"someone/model: cannot be downloaded \(no connection to http://127.0.0.1:9, or .*\)\. Try again, or "
-    )
+    no_connection = r"someone/model: cannot be downloaded \(no answer from http://127.0.0.1:9, or .*\)\. Try again, or "
     with pytest.raises(InputError, match=rf"{no_connection}.*{by_hand}"):
         hub.listing("someone/model", None, KEY)
     listing = hub.Listing("someone/model", NEW, "mit", False, (hub.File("a.json", 2, None),))
@@ -194,7 +192,7 @@ def test_without_a_network_it_says_what_to_do(reach, tmp_path, monkeypatch):
         hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")
     of_httpx = type("ConnectError", (type("HTTPError", (Exception,), {}),), {})  # no OSError, with huggingface_hub 1
     monkeypatch.setattr("huggingface_hub.HfApi.repo_info", Mock(side_effect=of_httpx("no route")))
-    with pytest.raises(InputError, match=r"cannot be downloaded \(no route\)"):
+    with pytest.raises(InputError, match=r"cannot be downloaded \(.*no route\)"):
         hub.listing("someone/model", None, KEY)
 
 

@@ -10,13 +10,12 @@ import json
 import os
 import re
 import shutil
-import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from entropy_valley import texts
 from entropy_valley.errors import InputError, brief
@@ -71,7 +70,7 @@ def read_lines(path: str | Path, most: int | None = None) -> list[str]:
 
 def read_json(path: str | Path, most: int | None = None) -> Any:
     """The value of a JSON file of at most ``most`` bytes."""
-    return _json(path, "\n".join(read_lines(path, most)), "Fetch or make it again.")
+    return _json(path, "\n".join(read_lines(path, most)))
 
 
 def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -79,15 +78,14 @@ def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any
     rows = []
     for number, line in enumerate(read_lines(path), 1):
         place = f"{path}:{number}"
-        remedy = "Correct it, or make the file again." if line.strip() else "Remove blank lines."
-        row = _json(path, line, remedy, number)
+        row = _json(path, line, number)
         if missing := [key for key in keys if not isinstance(row, dict) or key not in row]:
             raise InputError(place, f"no {', '.join(missing)}", f"Each row needs {', '.join(keys)}.")
         rows.append(row)
     return rows
 
 
-def _json(path: str | Path, text: str, remedy: str, line: int | None = None) -> Any:
+def _json(path: str | Path, text: str, line: int | None = None) -> Any:
     """The value of a JSON text; ``line`` is its place in the file, where it is a line of one."""
     try:
         return json.loads(text)
@@ -96,7 +94,11 @@ def _json(path: str | Path, text: str, remedy: str, line: int | None = None) -> 
     except ValueError as error:  # also for a number of too many digits, which has no place
         problem, at = getattr(error, "msg", str(error)), getattr(error, "pos", 0)
     place = f"{path}:{line or text.count(chr(10), 0, at) + 1}"
-    raise InputError(place, f"not JSON ({problem}): {brief(text[max(0, at - 20) : at + 40])}", remedy)
+    raise InputError(
+        place,
+        f"not JSON ({problem}): {brief(text[max(0, at - 20) : at + 40])}",
+        "Correct it, or fetch or make it again.",
+    )
 
 
 # --- Writing: files and folders are written whole or not at all.
@@ -196,20 +198,10 @@ def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
             work.rename(folder)
 
 
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of ``folder``, a file beside it; wait while another process holds it, of any workflow."""
+def locked(folder: Path) -> FileLock:
+    """The lock of ``folder``, a file beside it: a block with it waits while another process, of any workflow, has it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder.with_name(f".{folder.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        print(f"{folder}: another job is using it; waiting", file=sys.stderr, flush=True)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    return FileLock(folder.with_name(f".{folder.name}.lock"))
 
 
 # --- Digests: of values by their JSON text, of files by their bytes.

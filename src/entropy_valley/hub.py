@@ -24,9 +24,7 @@ from entropy_valley.machine import amount
 CHECKPOINT_FILES = ["*.safetensors", "*.json", "tokenizer*", "merges.txt", "vocab.*", "LICENSE*", "README.md"]
 SMALL = 1e9  # bytes; a smaller download needs no agreement
 CONFIRM = "--config confirm=yes"  # agrees to large downloads in a run of Snakemake
-# Of requests, or of httpx with huggingface_hub 1 and later.
-NETWORK = {"OSError", "HTTPError"}
-NO_CONNECTION = {"ConnectionError", "Timeout", "TransportError"}
+NETWORK = {"OSError", "HTTPError"}  # classes of errors of requests, or of httpx with huggingface_hub 1 and later
 Kind = Literal["model", "dataset"]
 
 
@@ -204,11 +202,6 @@ def _is_whole(path: Path, file: File) -> bool:
     return file.sha256 is None or file.sha256 == files.sha256(path)
 
 
-def _kinds(error: BaseException | None) -> set[str]:
-    """The names of an error's classes, and of those of its causes."""
-    return {kind.__name__ for kind in type(error).__mro__} | _kinds(error.__cause__) if error else set()
-
-
 @contextlib.contextmanager
 def _clear_errors(repository: str, revision: str | None, key: str, kind: Kind) -> Iterator[None]:
     """Turn the hub's errors into one InputError with a remedy."""
@@ -221,13 +214,17 @@ def _clear_errors(repository: str, revision: str | None, key: str, kind: Kind) -
     except HFValidationError as error:
         raise InputError(repository, f"not the name of a repository ({error})", "Write OWNER/NAME.") from None
     except Exception as error:
-        if not NETWORK & _kinds(error) or getattr(error, "errno", None) is not None:  # one of the disk, or ours
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        if not NETWORK & kinds or getattr(error, "errno", None) is not None:  # one of the disk, or ours
             raise
-        if getattr(getattr(error, "response", None), "status_code", None) in (401, 403):
+        response = getattr(error, "response", None)
+        if response is not None and response.status_code in (401, 403):
             problem = "is gated, private, or does not exist, or your token for the hub is not valid"
             remedy = f"Accept its licence on its page on the hub, run `hf auth login`, and try again; or {copy}."
             raise InputError(repository, problem, remedy) from None
-        reason, raised = " ".join([line for line in str(error).splitlines() if line][:2]), InputError
-        if NO_CONNECTION & _kinds(error):
-            reason, raised = f"no connection to {constants.ENDPOINT}, or HF_HUB_OFFLINE is set", UnreachableError
-        raise raised(repository, f"cannot be downloaded ({reason})", f"Try again, or {copy}.") from None
+        reason = " ".join([line for line in str(error).splitlines() if line][:2])
+        remedy = f"Try again, or {copy}."
+        if response is None:
+            reason = f"no answer from {constants.ENDPOINT}, or HF_HUB_OFFLINE is set: {reason}"
+            raise UnreachableError(repository, f"cannot be downloaded ({reason})", remedy) from None
+        raise InputError(repository, f"cannot be downloaded ({reason})", remedy) from None

@@ -19,7 +19,7 @@ import functools
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -96,14 +96,6 @@ def systems(path: Path) -> dict[System, list[dict[str, Any]]]:
     return cells
 
 
-def rows(path: str | Path, cell: Any) -> Sequence[dict[str, Any]]:
-    """The rows of one cell; raise InputError where the file has none of it."""
-    cells, system = systems(path), system_of(cell)
-    if system not in cells:
-        raise InputError(path, f"has no rows of {system.label}", REMEDY)
-    return cells[system]
-
-
 @files.read_once(128)
 def entries(path: Path) -> dict[System, dict[str, Any]]:
     """What a header says of each cell."""
@@ -117,8 +109,6 @@ def entries(path: Path) -> dict[System, dict[str, Any]]:
 ENDING = ".made.json"
 SET_FILES = [name for rows in (TRANSLATIONS, SCORES) for name in (rows, header_path(rows).name)]
 HEADERS = {*SET_FILES} - {TRANSLATIONS, SCORES}
-CODE = {".py", ".json", ".csv"}  # the endings of the package's files that make numbers, and the folders with them
-COMPUTING = ("data", "demo", "decoding", "lengths", "model", "scoring", "training", "translation")
 SHORT = 12  # hex digits of a digest in print
 _AGAIN = "Remove the result beside it and run again."
 CARD = "README.md"  # of an adapter: for people, who may edit it
@@ -222,9 +212,9 @@ def require_sound(path: Path, root: str | Path, seen: set[Path]) -> None:
 
 @functools.cache
 def code_digest() -> str:
-    """That of the code that makes numbers: an edit of a table's layout makes no other version of it."""
+    """That of the package's code."""
     package = Path(__file__).parent
-    paths = (path for folder in COMPUTING for path in sorted((package / folder).rglob("*")) if path.suffix in CODE)
+    paths = sorted(package.rglob("*.py"))
     return files.digest({str(path.relative_to(package)): files.file_digest(path) for path in paths})
 
 

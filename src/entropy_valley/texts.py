@@ -61,8 +61,7 @@ def checked_sentence(place: object, text: str) -> str:
     """The text, stripped. Raises InputError for characters that no text has, and for more than a sentence may have."""
     stripped = text.strip()
     if match := _IMPOSSIBLE.search(stripped):
-        kind = "NUL" if match[0] == "\0" else "half of a surrogate pair"
-        problem = f"character {match.start() + 1} is U+{ord(match[0]):04X}, {kind}, which no text has"
+        problem = f"character {match.start() + 1} is U+{ord(match[0]):04X}, which no text has"
         raise InputError(place, problem, "Remove it from the text.")
     if len(stripped) > LONGEST_SENTENCE:
         problem = f"{len(stripped):,} characters, more than the {LONGEST_SENTENCE:,} that a sentence may have"

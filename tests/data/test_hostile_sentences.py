@@ -24,8 +24,8 @@ from entropy_valley.texts import hidden, visible
 TEXT = "Grüße\nzwei\n"
 # What a sentence of a user's own file cannot have: the text, and what the error says.
 REFUSED = {
-    "NUL U+0000": ("a\0b", "character 2 is U+0000, NUL"),
-    "first half of a surrogate pair U+D800": ("a\ud800b", "character 2 is U+D800, half of a surrogate pair"),
+    "NUL U+0000": ("a\0b", "character 2 is U+0000, which"),
+    "first half of a surrogate pair U+D800": ("a\ud800b", "character 2 is U+D800, which"),
     "100,001 characters": ("x" * 100_001, "100,001 characters, more than the 100,000"),
 }
 # Files in the place of one of sentences: the bytes, and what the error says.

@@ -123,43 +123,6 @@ def test_wmt22_counts_lines_and_knows_its_directions(tmp_path):
 
 
 @pytest.fixture
-def anchored(parallel, tmp_path):
-    """A test set of three sentences with a file of anchors, as a spec."""
-
-    def anchored(lines, limit=None):
-        path = tmp_path / "anchors.jsonl"
-        path.write_text("".join(f'{{"anchors": {line}}}\n' for line in lines))
-        source = parallel(b"a b\nc\nd e\n", b"ab\nc\nde f\n") | {"anchors": str(path)}
-        return {"direction": "en-zh", "seed": 1, "source": source, "limit": limit, "subset": "first"}
-
-    return anchored
-
-
-def test_anchors_are_given_as_a_file(anchored):
-    spec = anchored(["[[0, 1]]", "[]", "[[0, 2], [3, 4]]"])
-    assert [row["anchors"] for row in build.testset(spec, SOURCES)] == [[[0, 1]], [], [[0, 2], [3, 4]]]
-    assert [row["anchors"] for row in build.testset(spec | {"limit": 1}, SOURCES)] == [[[0, 1]]]
-    assert spec["source"]["anchors"] in build.own_files(spec, "test", kinds=SOURCES)
-    assert spec["source"]["anchors"] not in build.own_files(spec, "train", kinds=SOURCES)
-    plain = spec | {"source": {key: one for key, one in spec["source"].items() if key != "anchors"}}
-    assert all("anchors" not in row for row in build.testset(plain, SOURCES))
-
-
-@pytest.mark.parametrize(
-    ("lines", "problem"),
-    [
-        (["[]", "[[0, 2]]", "[]"], r"anchors \[\[0, 2\]\] of sentence 2, whose reference has 1 characters"),
-        (["[]", "[]"], "anchors None of sentence 3"),
-        (["[0, 1]", "[]", "[]"], r"anchors \[0, 1\] of sentence 1"),
-        (["[]", "[]", '[["a", 1]]'], r"anchors \[\['a', 1\]\] of sentence 3"),
-    ],
-)
-def test_anchors_that_do_not_fit(anchored, lines, problem):
-    with pytest.raises(InputError, match=rf"anchors.jsonl: {problem}"):
-        build.testset(anchored(lines), SOURCES)
-
-
-@pytest.fixture
 def tsv(tmp_path):
     def make(content, columns, **more):
         path = tmp_path / "pairs.tsv"

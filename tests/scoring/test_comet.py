@@ -222,9 +222,7 @@ class TestBadCheckpoints:
     def test_a_pickle_that_would_run_code(self, comet_folder, tmp_path):
         path = copy(comet_folder, tmp_path) / comet_checkpoint.CHECKPOINT
         torch.save({**torch.load(path), "more": Hostile(tmp_path / "made")}, path)
-        with pytest.raises(
-            InputError, match=r"holds \w+\.mkdir, which is no tensor\. Save its state_dict and hyper_parameters"
-        ):
+        with pytest.raises(InputError, match=r"is not a COMET checkpoint that can be read .*Weights only"):
             comet.load(path)
         assert not (tmp_path / "made").exists()
 

@@ -56,7 +56,9 @@ def job(tmp_path, comet_folder, other_folders, segments):
         def __call__(self, name, cells=(EV,), **more):
             sets.write(*self.arguments(name, cells, **more))
             out = tmp_path / name / SCORES
-            return {cell: (results.rows(out, cell), results.entries(results.header_path(out))[cell]) for cell in cells}
+            return {
+                cell: (results.systems(out)[cell], results.entries(results.header_path(out))[cell]) for cell in cells
+            }
 
     return Scoring()
 

@@ -12,7 +12,7 @@ from entropy_valley.data.categories import challenge
 from entropy_valley.data.sampling import Pair, Tally, filtered, judged, within
 from entropy_valley.data.sources import SOURCES, Kinds, make
 from entropy_valley.data.sources.base import Source
-from entropy_valley.errors import InputError, brief
+from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 from entropy_valley.settings import JsonObject
 from entropy_valley.texts import hidden, visible
@@ -104,25 +104,12 @@ def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None,
         raise InputError(place, "no sentence pair, or only such with a blank side", "Give a test set with sentences.")
     if size is not None:
         drawn = challenge(drawn, size, spec["direction"])
-    return _anchored(_rows("test", drawn), [number for number, _ in drawn], source, spec["direction"])
-
-
-def _anchored(rows: list[Row], numbers: Sequence[int], source: Source, direction: str) -> list[Row]:
-    """The rows, with the key ``anchors`` where the source has such: the parts of the target that are aligned."""
-    spans = source.spans(direction)
-    if spans is None:
-        return rows
-    spans_of = dict(enumerate(islice(spans, max(numbers)), 1))
-    for number, row in zip(numbers, rows, strict=True):
-        most, given = len(row["target"]), spans_of.get(number)
-        try:
-            fits = all(0 <= start < end <= most for start, end in given)
-        except (TypeError, ValueError):  # a line of the user's own that is no list of pairs of numbers, or none
-            fits = False
-        if not fits:
-            problem = f"anchors {brief(given, 60)} of sentence {number}, whose reference has {most} characters"
-            raise InputError(source.anchors, problem, "Give a line for each sentence, parts as [start, end].")
-        row["anchors"] = given
+    rows = _rows("test", drawn)
+    spans = source.spans(spec["direction"])
+    if spans is not None:
+        spans_of = dict(enumerate(islice(spans, drawn[-1][0]), 1))
+        for (number, _), row in zip(drawn, rows, strict=True):
+            row["anchors"] = spans_of[number]
     return rows
 
 
@@ -134,7 +121,7 @@ def origin(spec: JsonObject, *splits: str, kinds: Kinds = SOURCES, folder: str |
 
 def own_files(spec: JsonObject, *splits: str, kinds: Kinds = SOURCES) -> list[str]:
     """The user's own files that these splits of a corpus or test set are read from."""
-    return make(spec["source"], kinds).watched(spec["direction"], *splits)
+    return make(spec["source"], kinds).own_files(spec["direction"], *splits)
 
 
 def _limited(spec: JsonObject, source: Source) -> list[tuple[int, Pair]]:

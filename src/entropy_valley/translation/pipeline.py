@@ -73,7 +73,7 @@ class Inputs:
         slots = self.aligned[place] if self.aligned else None
         if slots is None:
             problem = f"sentence {self.names[place]!r} has no `anchors`, which the order oracle_anchor reveals first"
-            raise InputError(self.file, problem, "Give the test set's source a file of `anchors`.")
+            raise InputError(self.file, problem, "Take a test set that has an alignment, or another order.")
         return slots
 
     @property

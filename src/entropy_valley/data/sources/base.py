@@ -40,12 +40,6 @@ class Source(Section, ABC):
         description="as a test set: so many sentences that have dates, lists, names or numbers, see `corpus.challenge`",
     )
 
-    anchors: str | None = Field(
-        None,
-        description="as a test set: a file for the order oracle_anchor, line n {anchors: [[start, end], …]} in JSON: "
-        "the parts of reference n that are aligned with its source, in characters",
-    )
-
     @abstractmethod
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """The (source, target) pairs of one split; of the whole source where ``splits`` is false."""
@@ -56,23 +50,12 @@ class Source(Section, ABC):
 
     def settings(self, direction: str, *splits: str) -> JsonObject:
         """What these splits of a direction depend on, as plain values, without the numbers of sentences."""
-        unread = {"limit", "challenge", *([] if "test" in splits else ["anchors"])}
-        return self.model_dump(mode="json", exclude_none=True, exclude=unread)
-
-    @property
-    def has_anchors(self) -> bool:
-        """Whether its test set has anchors."""
-        return self.anchors is not None
+        return self.model_dump(mode="json", exclude_none=True, exclude={"limit", "challenge"})
 
     def spans(self, direction: str) -> Iterator[Spans] | None:
-        """The anchors of each sentence of a test set, in its order; None if there are none."""
-        if self.anchors is None:
-            return None
-        return (row["anchors"] for row in files.read_jsonl(self.anchors, ("anchors",)))
-
-    def watched(self, direction: str, *splits: str) -> list[str]:
-        """:meth:`own_files`, and that of anchors."""
-        return [*self.own_files(direction, *splits), *([self.anchors] if self.anchors and "test" in splits else [])]
+        """The anchors of each sentence of a test set, in its order: the parts of its target that are aligned with its
+        source, for the order oracle_anchor. None if there are none."""
+        return None
 
     @property
     def total(self) -> int | None:
