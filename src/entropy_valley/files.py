@@ -199,7 +199,7 @@ def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
 
 
 def locked(folder: Path) -> FileLock:
-    """The lock of ``folder``, a file beside it: a block with it waits while another process, of any workflow, has it."""
+    """The lock of ``folder``, a file beside it: a block with it waits while another process has it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     return FileLock(folder.with_name(f".{folder.name}.lock"))
 

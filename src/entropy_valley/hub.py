@@ -48,7 +48,6 @@ class Listing:
     repository: str
     commit: str
     licence: str
-    gated: bool
     files: tuple[File, ...]
     kind: Kind = "model"
 
@@ -118,7 +117,7 @@ def listing(repository: str, revision: str | None, key: str, kind: Kind = "model
             problem = f"has a file whose name leads out of its folder: {file.name}"
             raise InputError(repository, problem, "Use another repository.")
     licence = str((info.card_data and info.card_data.get("license")) or "not stated")
-    return Listing(repository, info.sha, licence, bool(info.gated), tuple(listed), kind)
+    return Listing(repository, info.sha, licence, tuple(listed), kind)
 
 
 def require_agreement(source: Listing, patterns: Sequence[str], agreed: bool, option: str = CONFIRM) -> None:
@@ -126,42 +125,35 @@ def require_agreement(source: Listing, patterns: Sequence[str], agreed: bool, op
 
     ``option`` is what agrees on the command line.
     """
-    sizes = [file.size for file in source.matching(patterns)]
-    if agreed or (0 not in sizes and sum(sizes) < SMALL):
+    size = sum(file.size for file in source.matching(patterns))
+    if agreed or size < SMALL:
         return
-    size = amount(sum(sizes)) if all(sizes) else "data of a size that is not known"
     remedy = f"To agree, add at the end of the command: {option}. If you meant something else, correct it."
-    problem = f"this would download {size} under the licence {source.licence}"
+    problem = f"this would download {amount(size)} under the licence {source.licence}"
     raise InputError(source.repository, problem, remedy)
 
 
 def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> None:
     """Download the files that match ``patterns`` into ``folder``; an interrupted download resumes.
 
-    Files that match but are not of this commit are removed. Raises InputError if no file matches, if the hub cannot be
-    reached, and for files whose size or sha256 is not the hub's.
+    Raises InputError if no file matches, if the hub cannot be reached, and for files whose size or sha256 is not the
+    hub's.
     """
     from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.utils import filter_repo_objects
 
     wanted = source.matching(patterns)
     place, free = folder.absolute().parent, amount(machine.free(folder))
     what = f"{source.repository} at {source.commit}: {len(wanted)} files, {amount(sum(file.size for file in wanted))}"
     print(f"{what}, licence {source.licence}, into {place} ({free} free)", file=sys.stderr, flush=True)
     constants.HF_HUB_DISABLE_XET = True  # plain HTTP resumes inside a file, XET does not
-    names = [file.name for file in wanted]
     with _clear_errors(source.repository, source.commit, key, source.kind):
         snapshot_download(
             source.repository,
             repo_type=source.kind,
             revision=source.commit,
             local_dir=folder,
-            allow_patterns=[glob.escape(name) for name in names],
+            allow_patterns=[glob.escape(file.name) for file in wanted],
         )
-    here = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
-    for name in filter_repo_objects(here, allow_patterns=list(patterns), ignore_patterns=".cache/*"):
-        if name not in names:
-            (folder / name).unlink()
     # huggingface_hub checks no hashes, and keeps cut files after a lost connection.
     wrong = [file.name for file in wanted if not _is_whole(folder / file.name, file)]
     for name in wrong:

@@ -64,19 +64,19 @@ def _drawn(spec: JsonObject, source: Source, counts: Tally) -> list[list[Pair]]:
         return filtered(pairs, direction, filters, counts, endless=source.endless)
 
     def all_judged() -> Iterator[tuple[Pair, bool]]:
-        """All pairs, and whether they pass the filters with the blanks around them, as in the authors' scripts."""
+        """All pairs, and whether they pass the filters as they are, as in the authors' scripts."""
         counts.read = 0  # they are read twice, and counted once
         counts.dropped.clear()
         pairs = shown(source.unstripped(direction, "train", seed), "train")
-        for (one, other), passes in judged(pairs, direction, filters, counts, within):
-            yield (one.strip(), other.strip()), passes
+        return judged(pairs, direction, filters, counts, within)
 
     sizes = spec["train"], spec["dev"]
     if not (source.given or source.splits):
         if spec.get("sampling", KEYED) == KEYED:
             return [*sampling.split(passing("train"), *sizes, seed)]
-        return [*sampling.shuffled_split(all_judged, *sizes, seed, spec["sampling"])]
-    drawn = []
+        drawn = sampling.shuffled_split(all_judged, *sizes, seed, spec["sampling"])
+        return [[(first.strip(), second.strip()) for first, second in pairs] for pairs in drawn]
+    splits = []
     for split, size in zip(SPLITS, sizes, strict=True):
         if source.given:  # the first pairs of a file, which is taken as it is
             pairs = list(islice(source.pairs(direction, split, seed), size))
@@ -86,8 +86,8 @@ def _drawn(spec: JsonObject, source: Source, counts: Tally) -> list[list[Pair]]:
         else:
             pairs = sampling.bottom_k(passing(split), size, seed)
         sampling.warn_fewer(len(pairs), size, split)
-        drawn.append(pairs)
-    return drawn
+        splits.append(pairs)
+    return splits
 
 
 def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None, rows: int | None = None) -> list[Row]:

@@ -12,7 +12,7 @@ from pydantic import Field, PositiveInt
 from entropy_valley import files
 from entropy_valley.data.dataset import HubFiles
 from entropy_valley.data.sampling import Pair
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, brief
 from entropy_valley.settings import JsonObject, Section
 
 Spans = list[list[int]]  # [start, end] of parts of a text, in characters
@@ -95,16 +95,21 @@ class Source(Section, ABC):
         return f"has no entry of {' and '.join(missing)} under `{self.by_language}`; add it" if missing else None
 
 
-def value_at(row: Any, key: str, place: object) -> Any:
-    """What a row has under a key, whose dots lead into blocks of the row; None also where such a block is null. Raises
-    InputError where there is none."""
+def text_at(row: Any, key: str, place: object) -> str:
+    """The text of a row under a key, whose dots lead into blocks of the row; empty for a null, also of such a block.
+
+    Raises InputError where there is none, and for any other value.
+    """
+    value, remedy = row, "Name the keys or columns of its texts in the source's settings."
     for name in key.split("."):
-        if row is None:
-            return None
-        if not isinstance(row, Mapping) or name not in row:
-            raise InputError(place, f"no {key}", "Name the keys or columns of its texts in the source's settings.")
-        row = row[name]
-    return row
+        if value is None:
+            break
+        if not isinstance(value, Mapping) or name not in value:
+            raise InputError(place, f"no {key}", remedy)
+        value = value[name]
+    if not isinstance(value, str | None):
+        raise InputError(place, f"{key} is {brief(repr(value), 60)}, not a text", remedy)
+    return value or ""
 
 
 def reverse(direction: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -13,8 +12,8 @@ from pydantic import Field, PositiveInt, field_validator
 from entropy_valley import files
 from entropy_valley.data.dataset import HubFiles, present, require_as_downloaded
 from entropy_valley.data.sampling import Pair
-from entropy_valley.data.sources.base import Source, reverse, value_at
-from entropy_valley.errors import InputError, brief, listed, unknown
+from entropy_valley.data.sources.base import Source, reverse, text_at
+from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.settings import Commit, Direction, JsonObject, Language, Repository, unique
 from entropy_valley.texts import checked_sentence, counted, visible
 
@@ -42,12 +41,8 @@ def read_parallel(source: str | Path, reference: str | Path) -> list[Pair]:
     """
     sources, references = _sentences(source), _sentences(reference)
     if len(sources) != len(references):
-        short, long = sorted(((len(sources), source), (len(references), reference)), key=lambda item: item[0])
-        raise InputError(
-            f"{long[1]}:{short[0] + 1}",
-            f"{long[0]} lines, but {short[1]} has {short[0]}",
-            "Line n of one file must translate line n of the other; the missing line may be anywhere above.",
-        )
+        problem = f"{len(references)} lines, but {source} has {len(sources)}"
+        raise InputError(reference, problem, "Line n of one file must translate line n of the other.")
     if sources == references:
         raise InputError(reference, f"has the sentences of {source}", "Name a file of their translations.")
     return list(zip(sources, references, strict=True))
@@ -106,15 +101,13 @@ class Tsv(Source):
         named = any(isinstance(column, str) for column in wanted)
         for column in wanted:
             if isinstance(column, str) and header.count(column) != 1:
-                problem = unknown(column, f"no column {column!r}", header, "between tabs are")
-                if column in header:
-                    problem = f"more than one column {column!r}"
+                problem = unknown(
+                    column, f"{header.count(column)} columns are called {column!r}", header, "between tabs are"
+                )
                 raise InputError(f"{self.file}:1", problem, "Correct `columns` of this source in the config.")
         places = [header.index(column) if isinstance(column, str) else column - 1 for column in wanted]
-        # Without names the usual number of columns tells which lines have a tab too many.
-        usual = Counter(len(row) for _, row in rows).most_common(1)[0][0]
-        width = len(header) if named else max(usual, *(place + 1 for place in places))
-        return (self._pair(number, row, places, width) for number, row in rows[named:])
+        # The first line tells which ones have a tab too many.
+        return (self._pair(number, row, places, len(header)) for number, row in rows[named:])
 
     def own_files(self, direction: str, *splits: str) -> list[str]:
         return [self.file]
@@ -233,10 +226,6 @@ class JsonLines(Source):
 
     @staticmethod
     def _pair(path: Path, number: int, row: dict[str, Any], keys: list[str]) -> Pair:
-        place, texts = f"{path}:{number}", []
-        for key in keys:
-            text = value_at(row, key, place)
-            if not isinstance(text, str):
-                raise InputError(place, f"{key} is {brief(text, 60)}, not a text", "Correct the row, or `keys`.")
-            texts.append(checked_sentence(place, text))
-        return texts[0], texts[1]
+        place = f"{path}:{number}"
+        source, target = (checked_sentence(place, text_at(row, key, place)) for key in keys)
+        return source, target

@@ -218,16 +218,16 @@ class Tatoeba(HeldOut):
 def _tatoeba_release(languages: list[str]) -> list[Pair]:
     """The pairs of a release's archive."""
     archive, sides = _tatoeba_archive(languages), []
-    remedy = "Delete this file and run again."
-    with files.readable(archive, "Tatoeba release", remedy), zipfile.ZipFile(archive) as opened:
+    with (
+        files.readable(archive, "Tatoeba release", "Delete this file and run again."),
+        zipfile.ZipFile(archive) as opened,
+    ):
         for language in languages:
             name = f"Tatoeba.{'-'.join(languages)}.{language}"
             if opened.getinfo(name).file_size > TATOEBA_MOST:  # a small archive may hold terabytes
                 raise zipfile.BadZipFile(f"{name} is too large")
             sides.append(opened.read(name).decode("utf-8").removesuffix("\n").split("\n"))
-    if len(sides[0]) != len(sides[1]):
-        raise InputError(archive, "its two texts differ in their lines", remedy)
-    return [(first.strip(), second.strip()) for first, second in zip(*sides, strict=True)]
+        return [(first.strip(), second.strip()) for first, second in zip(*sides, strict=True)]
 
 
 def _tatoeba_archive(languages: list[str]) -> Path:
