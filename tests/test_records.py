@@ -140,13 +140,6 @@ def test_no_job_computes_from_a_result_that_was_edited(tmp_path):
     assert not out.exists()
 
 
-def test_a_record_whose_keys_are_numbers_is_as_it_was_written(tmp_path):
-    with made("canvas", SPEC, [], [tmp_path / "canvas.jsonl"]) as record:
-        files.write_text(tmp_path / "canvas.jsonl", "one\n")
-        record.facts["by length"] = {2: 0.5, 10: 1.0}
-    assert record_of(tmp_path / "canvas.jsonl").facts["by length"] == {"2": 0.5, "10": 1.0}
-
-
 def test_a_failed_job_leaves_the_old_record_or_none(canvas, tmp_path):
     for path in (canvas, tmp_path / "new" / "canvas.jsonl"):
         with pytest.raises(RuntimeError), made("canvas", {}, [], [path]):

@@ -122,12 +122,6 @@ def test_lines_of_any_system_are_read(tmp_path, content, sentences):
     assert [source for source, _ in read_parallel(tmp_path / "own", tmp_path / "other")] == sentences
 
 
-def test_a_copy_is_no_translation(tmp_path):
-    (tmp_path / "own").write_text("one\ntwo\n")
-    with pytest.raises(InputError, match="has the sentences of"):
-        read_parallel(tmp_path / "own", tmp_path / "own")
-
-
 @pytest.mark.parametrize("template", ["{src}", CHAT], ids=["bare", "chat"])
 @pytest.mark.parametrize("token", special_tokens())
 def test_a_special_token_in_a_source_stays_text(tokenizers, token, template):

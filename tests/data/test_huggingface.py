@@ -150,10 +150,9 @@ def test_a_missing_text_is_blank_and_the_pair_is_dropped(local, tmp_path, row):
     assert [(one["source"], one["target"]) for one in drawn] == [("one", "一")]
 
 
-@pytest.mark.parametrize("value", [["eins", "zwei"], 5, b"eins"])
-def test_a_column_of_other_values_is_no_text(local, tmp_path, value):
+def test_a_column_of_other_values_is_no_text(local, tmp_path):
     """A list of references would else become one reference, with its brackets."""
-    pq.write_table(pa.table({"translation": [{"zh": "一", "en": value}]}), tmp_path / "zh-en/dev-0.parquet")
+    pq.write_table(pa.table({"translation": [{"zh": "一", "en": ["eins", "zwei"]}]}), tmp_path / "zh-en/dev-0.parquet")
     with pytest.raises(InputError, match=r"translation\.en is .*, not a text\. Name the keys or columns"):
         list(sources.make({**local, "split": "dev"}).pairs("en-zh", "dev", 1))
 

@@ -69,13 +69,6 @@ def test_the_reverse_direction_has_them_with_swapped_roles(source):
 
 
 def test_other_keys(source, folder):
-    english = (folder / "enzh_dev.jsonl").read_text().replace('"en"', '"English"')
-    (folder / "sets/enzh_test.jsonl").write_text(english)
-    named = source | {"keys": {"en": "English"}, "rows": {}}
-    assert build.testset(spec(named, "zh-en", limit=None))[2]["target"] == "dev 2"
-
-
-def test_keys_may_be_nested(source, folder):
     rows = [{"translation": {"en": f"en {n}", "zh": f"zh {n}"}} for n in range(3)]
     files.write_jsonl(folder / "sets/enzh_test.jsonl", rows)
     keys = {language: f"translation.{language}" for language in ("en", "zh")}
