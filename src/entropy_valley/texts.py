@@ -27,7 +27,7 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 def lines(path: Path, content: bytes) -> list[str]:
     """The lines of a file with this content, without their newline: LF or CR LF, and without a byte order mark.
 
-    Raises InputError for an empty file, and for what is not UTF-8 or has a NUL byte.
+    Raises InputError for an empty file, and for what is not UTF-8.
     """
     text = decoded(path, content).removeprefix("\ufeff")
     if text in ("", "\n"):
@@ -36,25 +36,14 @@ def lines(path: Path, content: bytes) -> list[str]:
 
 
 def decoded(path: object, content: bytes, before: int = 0) -> str:
-    """The text of a file from a line on, ``before`` which so many stand. Raises InputError for what is not UTF-8 or has
-    a NUL byte."""
+    """The text of a file from a line on, ``before`` which so many stand. Raises InputError for what is not UTF-8."""
     try:
-        text = content.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _not_text(path, content, error.start, before) from None
-    if "\0" in text:
-        raise _not_text(path, content, content.index(b"\0"), before)
-    return text
-
-
-def _not_text(path: object, content: bytes, at: int, before: int) -> InputError:
-    """The error for a file that is not text from byte ``at`` of ``content`` on."""
-    place = f"{path}:{before + content.count(bytes([10]), 0, at) + 1}"
-    if content[at] == 0:
-        return InputError(place, "a NUL byte, which no text has", "Name a file of text, or remove the byte.")
-    convert = f"Convert it, for example: iconv -f LATIN1 -t UTF-8 {shlex.quote(str(path))} > FILE"
-    remedy = f"{convert}; unpack an archive; save a document as plain text."
-    return InputError(place, f"not UTF-8 (byte {content[at]:#04x})", remedy)
+        place = f"{path}:{before + content.count(bytes([10]), 0, error.start) + 1}"
+        convert = f"Convert it, for example: iconv -f LATIN1 -t UTF-8 {shlex.quote(str(path))} > FILE"
+        remedy = f"{convert}; unpack an archive; save a document as plain text."
+        raise InputError(place, f"not UTF-8 (byte {content[error.start]:#04x})", remedy) from None
 
 
 def checked_sentence(place: object, text: str) -> str:

@@ -31,12 +31,12 @@ REFUSED = {
 # Files in the place of one of sentences: the bytes, and what the error says.
 FILES = {
     "a gzip archive": (gzip.compress(TEXT.encode(), mtime=0), r"hostile:1: not UTF-8 \(byte 0x8b\).*unpack"),
-    "a Parquet file": (b"PAR1\x15\0", "hostile:1: a NUL byte"),
+    "a Parquet file": (b"PAR1\x15\0", "hostile:1: character 6 is U\\+0000"),
     "UTF-16 with its mark": (TEXT.encode("utf-16"), r"hostile:1: not UTF-8 \(byte 0xff\)"),
     "UTF-16BE without it": (TEXT.encode("utf-16-be"), "hostile:1: not UTF-8"),
     "Latin 1": (TEXT.encode("latin-1"), r"hostile:1: not UTF-8 \(byte 0xfc\).*iconv -f LATIN1"),
     "a surrogate in UTF-8": (b"a\nb\xed\xa0\x80\n", r"hostile:2: not UTF-8 \(byte 0xed\)"),
-    "a NUL byte": (b"one\ntwo\nth\0ree\n", "hostile:3: a NUL byte"),
+    "a NUL byte": (b"one\ntwo\nth\0ree\n", "hostile:3: character 3 is U\\+0000"),
     "an empty file": (b"", "file is empty"),
     "a blank line": (b"one\n\nthree\n", "hostile:2: blank line"),
     "a table with tabs": (b"one\teins\ntwo\tzwei\n", "a table, not sentences"),
