@@ -140,7 +140,7 @@ class Bench:
             for key, value in results.entries(results.header_path(self.out))[cell].items()
             if key not in System._fields
         }
-        return results.rows(self.out, cell), entry
+        return results.systems(self.out)[results.system_of(cell)], entry
 
     def diagnose(self, kind, **settings):
         """What a diagnostic of the test set reads."""

@@ -229,7 +229,7 @@ class Stages:
         read = {"translations": translations, "testsets": [self.testset], "comet": []}
         run_here("score", job, read, {"rows": out, "header": out.with_suffix(".json")}, execution)
         return [
-            results.rows(out, cell),
+            results.systems(out)[cell],
             without(results.entries(results.header_path(out))[cell], *System._fields, "copies"),
         ]
 

@@ -81,7 +81,7 @@ class TestTheScript:
         assert files.read_json(tmp_path / "mine" / checkpoint.MANIFEST) == facts
         assert manifest == checkpoint.manifest(tmp_path / "mine")
         assert manifest.items() >= facts.items()
-        assert "  licence Licence X (not gated)\n" in capsys.readouterr().err
+        assert ", licence Licence X, into " in capsys.readouterr().err
         # The hub is gone by now, and the folder is looked at.
         for changes, problem in (
             ({"revision": OLD}, f"revision {NEW}, not {OLD}"),
@@ -122,13 +122,12 @@ class TestTheScript:
 
 def test_a_large_download_needs_agreement():
     def source(size):
-        return hub.Listing("a/b", NEW, "mit", False, (hub.File("a.json", size, None),))
+        return hub.Listing("a/b", NEW, "mit", (hub.File("a.json", size, None),))
 
     hub.require_agreement(source(10**9), ["*.json"], agreed=True)
     hub.require_agreement(source(999_999_999), ["*.json"], agreed=False)
-    for size, problem in ((10**9, "download 1.0 GB"), (0, "size that is not known")):
-        with pytest.raises(InputError, match=f"a/b: .*{problem} under the licence mit.* --config confirm=yes"):
-            hub.require_agreement(source(size), ["*.json"], agreed=False)
+    with pytest.raises(InputError, match=r"a/b: .*download 1.0 GB under the licence mit.* --config confirm=yes"):
+        hub.require_agreement(source(10**9), ["*.json"], agreed=False)
 
 
 def contents(folder):
@@ -141,24 +140,6 @@ def contents(folder):
 
 def fetch_here(revision, folder, patterns):
     hub.fetch(hub.listing("someone/model", revision, KEY), folder, patterns, KEY)
-
-
-def test_two_commits_never_mix(reach, tmp_path):
-    large = random.Random(1).randbytes(2000)
-    old = {"same.json": large, "gone.json": b"gone", "changed.json": b"old", "late.json": bytes(5000)}
-    new = {"same.json": large, "changed.json": b"new", "late.json": b"late"}
-    with serve({OLD: old}, cut={"late.json": 100}) as server:
-        reach(server.url)
-        with pytest.raises(InputError, match=r"someone/model: cannot be downloaded \(.*Try again"):
-            fetch_here(None, tmp_path, ["*.json"])
-        assert "gone.json" in contents(tmp_path)
-        (tmp_path / "mine.txt").touch()  # what no pattern names is nobody's business
-        server.commits[NEW] = new
-        server.cut.clear()
-        server.served.clear()
-        fetch_here(None, tmp_path, ["*.json"])
-        assert set(server.served) == {"changed.json", "late.json"}
-    assert contents(tmp_path) == new | {"mine.txt": b""}
 
 
 def test_a_spoilt_file_is_found_and_fetched_again(reach, tmp_path):
@@ -178,12 +159,10 @@ def test_a_spoilt_file_is_found_and_fetched_again(reach, tmp_path):
 def test_without_a_network_it_says_what_to_do(reach, tmp_path, monkeypatch):
     reach("http://127.0.0.1:9")  # where nothing listens
     by_hand = r"hf download someone/model --local-dir model`.*backbones"
-    no_connection = (
-        r"someone/model: cannot be downloaded \(no connection to http://127.0.0.1:9, or .*\)\. Try again, or "
-    )
+    no_connection = r"someone/model: cannot be downloaded \(no answer from http://127.0.0.1:9, or .*\)\. Try again, or "
     with pytest.raises(InputError, match=rf"{no_connection}.*{by_hand}"):
         hub.listing("someone/model", None, KEY)
-    listing = hub.Listing("someone/model", NEW, "mit", False, (hub.File("a.json", 2, None),))
+    listing = hub.Listing("someone/model", NEW, "mit", (hub.File("a.json", 2, None),))
     with pytest.raises(InputError, match=no_connection):
         hub.fetch(listing, tmp_path, ["*.json"], KEY)
     offline = Mock(side_effect=OfflineModeIsEnabled("Cannot reach …"))
@@ -194,7 +173,7 @@ def test_without_a_network_it_says_what_to_do(reach, tmp_path, monkeypatch):
         hub.archive("http://127.0.0.1:9/a.zip", tmp_path / "a.zip", "Copy it.")
     of_httpx = type("ConnectError", (type("HTTPError", (Exception,), {}),), {})  # no OSError, with huggingface_hub 1
     monkeypatch.setattr("huggingface_hub.HfApi.repo_info", Mock(side_effect=of_httpx("no route")))
-    with pytest.raises(InputError, match=r"cannot be downloaded \(no route\)"):
+    with pytest.raises(InputError, match=r"cannot be downloaded \(.*no route\)"):
         hub.listing("someone/model", None, KEY)
 
 
@@ -216,7 +195,7 @@ def test_an_archive_is_fetched_once_and_whole(reach, tmp_path):
     assert (tmp_path / "data").read_bytes() == content
 
 
-def test_what_the_hub_has_not(reach, tmp_path, capsys, monkeypatch):
+def test_what_the_hub_has_not(reach, tmp_path, monkeypatch):
     gated = r"is gated, private, or does not exist, or your token .* Accept its licence .* run `hf auth login`"
     with serve({OLD: {}, NEW: {"a.json": b"{}"}}) as server:
         reach(server.url)
@@ -233,7 +212,6 @@ def test_what_the_hub_has_not(reach, tmp_path, capsys, monkeypatch):
         server.gated = True
         with pytest.raises(InputError, match=f"^someone/model: {gated}"):
             fetch_here(None, tmp_path, ["*.json"])
-        assert f"gated: accept it at {server.url}/someone/model" in capsys.readouterr().err
         monkeypatch.setenv("HF_TOKEN", "hf_expired")
         with pytest.raises(InputError, match=r"or your token for the hub is not valid"):
             hub.listing("someone/model", None, KEY)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import glob
 import hashlib
 import json
 import os
 import re
 import shutil
-import sys
-import tempfile
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from entropy_valley import texts
 from entropy_valley.errors import InputError, brief
@@ -25,7 +23,6 @@ from entropy_valley.errors import InputError, brief
 # --- Reading: whatever a file is and holds, its reader ends soon, and with an InputError if it cannot be read.
 
 T = TypeVar("T")
-TEXTS = ("source", "target", "hypothesis")  # keys whose values are texts in every file
 MOST = 2**26  # bytes of a file from others that is read at once
 
 
@@ -57,8 +54,6 @@ def readable(path: str | Path, kind: str, remedy: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Rust's is no Exception
             raise
         reason = (str(error).strip() or repr(error)).splitlines()[0]
-        if isinstance(error, AttributeError | TypeError | LookupError):  # of Python's words alone nobody gets wiser
-            reason = f"a value is missing or of another type than its reader expects: {reason}"
         raise InputError(path, f"is not a {kind} that can be read ({brief(reason)})", remedy) from None
 
 
@@ -75,67 +70,59 @@ def read_lines(path: str | Path, most: int | None = None) -> list[str]:
 
 def read_json(path: str | Path, most: int | None = None) -> Any:
     """The value of a JSON file of at most ``most`` bytes."""
-    return _json(path, "\n".join(read_lines(path, most)), "Fetch or make it again.")
+    return _json(path, "\n".join(read_lines(path, most)))
 
 
 def read_jsonl(path: str | Path, keys: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Rows of a JSON Lines file, each an object that has all of ``keys``; those of :data:`TEXTS` hold a text."""
+    """Rows of a JSON Lines file, each an object that has all of ``keys``."""
     rows = []
     for number, line in enumerate(read_lines(path), 1):
         place = f"{path}:{number}"
-        remedy = "Correct it, or make the file again." if line.strip() else "Remove blank lines."
-        row = _json(path, line, remedy, number)
+        row = _json(path, line, number)
         if missing := [key for key in keys if not isinstance(row, dict) or key not in row]:
             raise InputError(place, f"no {', '.join(missing)}", f"Each row needs {', '.join(keys)}.")
-        for key in TEXTS:
-            if key in keys and not isinstance(row[key], str):
-                problem = f"{key} is {brief(row[key], 60)}, not a text"
-                raise InputError(place, problem, "Correct it, or make the file again.")
         rows.append(row)
     return rows
 
 
-def _json(path: str | Path, text: str, remedy: str, line: int | None = None) -> Any:
+def _json(path: str | Path, text: str, line: int | None = None) -> Any:
     """The value of a JSON text; ``line`` is its place in the file, where it is a line of one."""
     try:
-        return json.loads(text, object_pairs_hook=_object)
+        return json.loads(text)
     except RecursionError:
         problem, at = "nested too deeply", 0
     except ValueError as error:  # also for a number of too many digits, which has no place
         problem, at = getattr(error, "msg", str(error)), getattr(error, "pos", 0)
     place = f"{path}:{line or text.count(chr(10), 0, at) + 1}"
-    raise InputError(place, f"not JSON ({problem}): {brief(text[max(0, at - 20) : at + 40])}", remedy)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"a key twice: {brief(next(key for key in keys if keys.count(key) > 1))}")
-    return content
+    raise InputError(
+        place,
+        f"not JSON ({problem}): {brief(text[max(0, at - 20) : at + 40])}",
+        "Correct it, or fetch or make it again.",
+    )
 
 
 # --- Writing: files and folders are written whole or not at all.
 
-_FAILED_WRITE = re.compile(r"I/O error|inline_container\.cc|PytorchStreamWriter")
+_FAILED_WRITE = re.compile(r"inline_container\.cc|PytorchStreamWriter")
 
 
 @contextlib.contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``. It is renamed to ``path`` when the block succeeds, else removed."""
-    path, temporary = Path(path), None
+    """Yield the path of a new file beside ``path``. It is renamed to ``path`` when the block succeeds, else removed."""
+    path = Path(path)
+    temporary = _beside(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with naming(path):
         try:
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-            os.close(handle)
-            temporary = Path(name)
-            permit(temporary)
             yield temporary
             temporary.replace(path)
         finally:
-            if temporary:
-                temporary.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    """A hidden path beside ``path``, for what is not whole yet."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
 
 
 @contextlib.contextmanager
@@ -144,17 +131,14 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if isinstance(error.filename, bytes):
-            error.filename = os.fsdecode(error.filename)
-        until_then = str(path.absolute().with_name(f".{path.name}."))
-        if not error.filename or str(Path(str(error.filename)).absolute()).startswith(until_then):
+        if not error.filename or f".{path.name}." in str(error.filename):
             error.filename, error.filename2 = str(path), None
         raise
 
 
 @contextlib.contextmanager
 def saving(path: Path) -> Iterator[None]:
-    """:func:`naming` for torch and safetensors: their own exceptions for a failed write become an OSError."""
+    """:func:`naming` for torch: its own exceptions for a failed write become an OSError."""
     try:
         with naming(path):
             yield
@@ -162,13 +146,6 @@ def saving(path: Path) -> Iterator[None]:
         if not _FAILED_WRITE.search(str(error)) or isinstance(error, OSError):
             raise
         raise OSError(errno.EIO, f"not written ({error})", str(path)) from error
-
-
-def permit(path: Path) -> None:
-    """Give a file the permissions of any new file: libraries make temporary files readable by their owner alone."""
-    mask = os.umask(0)
-    os.umask(mask)
-    path.chmod(0o666 & ~mask)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -190,21 +167,17 @@ def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def atomic_folder(folder: str | Path) -> Iterator[Path]:
     """Yield a new folder beside ``folder``. It replaces ``folder`` when the block succeeds, else it is removed.
 
-    A kill between the two steps of the replacement leaves no folder, and the job makes it again. A folder has one
-    writer at a time: what earlier, killed ones left beside it is removed.
+    A kill between the two steps of the replacement leaves no folder, and the job makes it again.
     """
     folder = Path(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    for left in filter(Path.is_dir, folder.parent.glob(f".{glob.escape(folder.name)}.{'?' * 8}")):  # mkdtemp's names
-        shutil.rmtree(left)
+    temporary = _beside(folder)
+    new, old = temporary / "new", temporary / "old"
     with naming(folder):
-        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        new.mkdir(parents=True)
         try:
-            new = temporary / "new"
-            new.mkdir()  # others may not read the folder that mkdtemp makes
             yield new
             if folder.exists():
-                folder.rename(temporary / "old")
+                folder.rename(old)
             new.rename(folder)
         finally:
             shutil.rmtree(temporary)
@@ -225,20 +198,10 @@ def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
             work.rename(folder)
 
 
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of ``folder``, a file beside it; wait while another process holds it, of any workflow."""
+def locked(folder: Path) -> FileLock:
+    """The lock of ``folder``, a file beside it: a block with it waits while another process has it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder.with_name(f".{folder.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        print(f"{folder}: another job is using it; waiting", file=sys.stderr, flush=True)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    return FileLock(folder.with_name(f".{folder.name}.lock"))
 
 
 # --- Digests: of values by their JSON text, of files by their bytes.
@@ -281,10 +244,7 @@ def read_once(most: int | None) -> Callable[[Callable[[Path], T]], Callable[[str
 
         @functools.wraps(read)
         def call(path: str | Path) -> T:
-            try:
-                about = Path(path).stat()
-            except FileNotFoundError:
-                raise not_there(path) from None
+            about = regular(path).stat()
             return kept(Path(path), about.st_mtime_ns, about.st_size, about.st_ino)
 
         return call

@@ -24,9 +24,7 @@ from entropy_valley.machine import amount
 CHECKPOINT_FILES = ["*.safetensors", "*.json", "tokenizer*", "merges.txt", "vocab.*", "LICENSE*", "README.md"]
 SMALL = 1e9  # bytes; a smaller download needs no agreement
 CONFIRM = "--config confirm=yes"  # agrees to large downloads in a run of Snakemake
-# Of requests, or of httpx with huggingface_hub 1 and later.
-NETWORK = {"OSError", "HTTPError"}
-NO_CONNECTION = {"ConnectionError", "Timeout", "TransportError"}
+NETWORK = {"OSError", "HTTPError"}  # classes of errors of requests, or of httpx with huggingface_hub 1 and later
 Kind = Literal["model", "dataset"]
 
 
@@ -50,7 +48,6 @@ class Listing:
     repository: str
     commit: str
     licence: str
-    gated: bool
     files: tuple[File, ...]
     kind: Kind = "model"
 
@@ -120,7 +117,7 @@ def listing(repository: str, revision: str | None, key: str, kind: Kind = "model
             problem = f"has a file whose name leads out of its folder: {file.name}"
             raise InputError(repository, problem, "Use another repository.")
     licence = str((info.card_data and info.card_data.get("license")) or "not stated")
-    return Listing(repository, info.sha, licence, bool(info.gated), tuple(listed), kind)
+    return Listing(repository, info.sha, licence, tuple(listed), kind)
 
 
 def require_agreement(source: Listing, patterns: Sequence[str], agreed: bool, option: str = CONFIRM) -> None:
@@ -128,45 +125,35 @@ def require_agreement(source: Listing, patterns: Sequence[str], agreed: bool, op
 
     ``option`` is what agrees on the command line.
     """
-    sizes = [file.size for file in source.matching(patterns)]
-    if agreed or (0 not in sizes and sum(sizes) < SMALL):
+    size = sum(file.size for file in source.matching(patterns))
+    if agreed or size < SMALL:
         return
-    size = amount(sum(sizes)) if all(sizes) else "data of a size that is not known"
     remedy = f"To agree, add at the end of the command: {option}. If you meant something else, correct it."
-    problem = f"this would download {size} under the licence {source.licence}"
+    problem = f"this would download {amount(size)} under the licence {source.licence}"
     raise InputError(source.repository, problem, remedy)
 
 
 def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> None:
     """Download the files that match ``patterns`` into ``folder``; an interrupted download resumes.
 
-    Files that match but are not of this commit are removed. Raises InputError if no file matches, if the hub cannot be
-    reached, and for files whose size or sha256 is not the hub's.
+    Raises InputError if no file matches, if the hub cannot be reached, and for files whose size or sha256 is not the
+    hub's.
     """
     from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.utils import filter_repo_objects
 
     wanted = source.matching(patterns)
-    page = f"{constants.ENDPOINT}/{'datasets/' * (source.kind == 'dataset')}{source.repository}"
-    gate = f"gated: accept it at {page}, then `hf auth login`" if source.gated else "not gated"
     place, free = folder.absolute().parent, amount(machine.free(folder))
     what = f"{source.repository} at {source.commit}: {len(wanted)} files, {amount(sum(file.size for file in wanted))}"
-    print(f"{what}, into {place} ({free} free)", file=sys.stderr)
-    print(f"  licence {source.licence} ({gate})", file=sys.stderr, flush=True)
+    print(f"{what}, licence {source.licence}, into {place} ({free} free)", file=sys.stderr, flush=True)
     constants.HF_HUB_DISABLE_XET = True  # plain HTTP resumes inside a file, XET does not
-    names = [file.name for file in wanted]
     with _clear_errors(source.repository, source.commit, key, source.kind):
         snapshot_download(
             source.repository,
             repo_type=source.kind,
             revision=source.commit,
             local_dir=folder,
-            allow_patterns=[glob.escape(name) for name in names],
+            allow_patterns=[glob.escape(file.name) for file in wanted],
         )
-    here = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
-    for name in filter_repo_objects(here, allow_patterns=list(patterns), ignore_patterns=".cache/*"):
-        if name not in names:
-            (folder / name).unlink()
     # huggingface_hub checks no hashes, and keeps cut files after a lost connection.
     wrong = [file.name for file in wanted if not _is_whole(folder / file.name, file)]
     for name in wrong:
@@ -207,11 +194,6 @@ def _is_whole(path: Path, file: File) -> bool:
     return file.sha256 is None or file.sha256 == files.sha256(path)
 
 
-def _kinds(error: BaseException | None) -> set[str]:
-    """The names of an error's classes, and of those of its causes."""
-    return {kind.__name__ for kind in type(error).__mro__} | _kinds(error.__cause__) if error else set()
-
-
 @contextlib.contextmanager
 def _clear_errors(repository: str, revision: str | None, key: str, kind: Kind) -> Iterator[None]:
     """Turn the hub's errors into one InputError with a remedy."""
@@ -224,13 +206,17 @@ def _clear_errors(repository: str, revision: str | None, key: str, kind: Kind) -
     except HFValidationError as error:
         raise InputError(repository, f"not the name of a repository ({error})", "Write OWNER/NAME.") from None
     except Exception as error:
-        if not NETWORK & _kinds(error) or getattr(error, "errno", None) is not None:  # one of the disk, or ours
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        if not NETWORK & kinds or getattr(error, "errno", None) is not None:  # one of the disk, or ours
             raise
-        if getattr(getattr(error, "response", None), "status_code", None) in (401, 403):
+        response = getattr(error, "response", None)
+        if response is not None and response.status_code in (401, 403):
             problem = "is gated, private, or does not exist, or your token for the hub is not valid"
             remedy = f"Accept its licence on its page on the hub, run `hf auth login`, and try again; or {copy}."
             raise InputError(repository, problem, remedy) from None
-        reason, raised = " ".join([line for line in str(error).splitlines() if line][:2]), InputError
-        if NO_CONNECTION & _kinds(error):
-            reason, raised = f"no connection to {constants.ENDPOINT}, or HF_HUB_OFFLINE is set", UnreachableError
-        raise raised(repository, f"cannot be downloaded ({reason})", f"Try again, or {copy}.") from None
+        reason = " ".join([line for line in str(error).splitlines() if line][:2])
+        remedy = f"Try again, or {copy}."
+        if response is None:
+            reason = f"no answer from {constants.ENDPOINT}, or HF_HUB_OFFLINE is set: {reason}"
+            raise UnreachableError(repository, f"cannot be downloaded ({reason})", remedy) from None
+        raise InputError(repository, f"cannot be downloaded ({reason})", remedy) from None

@@ -20,20 +20,10 @@ def progress(
 
     ``initial``: how many were done before; the speed is that of the others.
     """
-    live = sys.stderr.isatty()
-    return tqdm(
-        iterable,
-        total=total,
-        initial=initial,
-        desc=description,
-        unit=unit,
-        file=None if live else _LogLines(),
-        ascii=not live,
-        mininterval=0.1 if live else 15,
-        delay=0 if live else 1e-9,  # no line before the first step
-        maxinterval=10 if live else 60,
-        ncols=None if live else 100,
-    )
+    in_log: dict[str, Any] = {}
+    if not sys.stderr.isatty():  # with the delay, there is no line before the first step
+        in_log = dict(file=_LogLines(), ascii=True, mininterval=15, maxinterval=60, delay=1e-9, ncols=100)
+    return tqdm(iterable, total=total, initial=initial, desc=description, unit=unit, **in_log)
 
 
 class _LogLines:

@@ -19,16 +19,17 @@ import functools
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
 
 from entropy_valley import files, machine
-from entropy_valley.errors import InputError, brief, listed
-from entropy_valley.settings import Foreign, JsonObject, misfits
+from entropy_valley.errors import InputError, brief
+from entropy_valley.settings import JsonObject
 
 # --- The rows of a set of cells, and its headers.
 
@@ -95,19 +96,12 @@ def systems(path: Path) -> dict[System, list[dict[str, Any]]]:
     return cells
 
 
-def rows(path: str | Path, cell: Any) -> Sequence[dict[str, Any]]:
-    """The rows of one cell; raise InputError where the file has none of it."""
-    cells, system = systems(path), system_of(cell)
-    if system not in cells:
-        raise InputError(path, f"has no rows of {system.label}", REMEDY)
-    return cells[system]
-
-
 @files.read_once(128)
 def entries(path: Path) -> dict[System, dict[str, Any]]:
     """What a header says of each cell."""
     cells = _record(path).facts.get("cells", [])
-    return {System(*(one[name] for name in System._fields)): one for one in cells}
+    with files.readable(path, "header of a result", _AGAIN):
+        return {System(*(one[name] for name in System._fields)): one for one in cells}
 
 
 # --- The header of a result: what it was made from.
@@ -115,15 +109,13 @@ def entries(path: Path) -> dict[System, dict[str, Any]]:
 ENDING = ".made.json"
 SET_FILES = [name for rows in (TRANSLATIONS, SCORES) for name in (rows, header_path(rows).name)]
 HEADERS = {*SET_FILES} - {TRANSLATIONS, SCORES}
-CODE = {".py", ".json", ".csv"}  # the endings of the package's files that make numbers, and the folders with them
-COMPUTING = ("data", "demo", "decoding", "lengths", "model", "scoring", "training", "translation")
 SHORT = 12  # hex digits of a digest in print
 _AGAIN = "Remove the result beside it and run again."
 CARD = "README.md"  # of an adapter: for people, who may edit it
 WEIGHTS = (".safetensors", ".ckpt")  # too large to be read for every table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
 class Record:
     """``path`` is the first output as its job called it: of a set it names direction, backbone, seed and set.
     ``inputs`` has digests by path; ``outputs`` has the ``digest`` by file name; ``facts`` is whatever else a
@@ -133,41 +125,12 @@ class Record:
     path: str
     params: Any
     inputs: dict[str, str]
-    outputs: dict[str, dict[str, Any]]
+    outputs: dict[str, dict[str, str]]
     facts: dict[str, Any] = field(default_factory=dict)
 
     def write(self, place: Path) -> None:
         content = json.loads(files.canonical(dataclasses.asdict(self)))  # as it is read: its keys are texts
         files.write_json(place, content | {"digest": files.digest(content)})
-
-
-class _Output(Foreign):
-    digest: str
-
-
-class _Cell(Foreign):
-    testset: str
-    method: str
-    order: str
-    steps: int
-
-
-class _Facts(Foreign):
-    code: str = ""
-    cells: list[_Cell] = Field([])
-
-
-class RecordFile(Foreign):
-    """The schema of a header's file."""
-
-    model_config = ConfigDict(extra="forbid")
-    rule: str
-    path: str
-    params: dict[str, Any]
-    inputs: dict[str, str]
-    outputs: dict[str, _Output]
-    facts: _Facts
-    digest: str
 
 
 def record_path(path: str | Path) -> Path:
@@ -182,16 +145,13 @@ def read_record(place: Path) -> Record | None:
 
 @files.read_once(4096)
 def _record(place: Path) -> Record:
-    try:
-        content = json.loads(files.regular(place, files.MOST).read_bytes())
-        if problems := misfits(RecordFile, content):
-            raise InputError(place, f"is not a header of a result: {listed(problems, 1)}", _AGAIN)
+    with files.readable(place, "header of a result", _AGAIN):
+        content = files.read_json(place, files.MOST)
         written, digest = content.pop("digest"), files.digest(content)
-    except (ValueError, RecursionError):  # no JSON, or what none of ours has: NaN, half of a surrogate pair
-        raise InputError(place, "is not a header of a result", _AGAIN) from None
+        record = Record(**content)
     if written != digest:
         raise InputError(place, f"was edited: its digest is {digest[:SHORT]}, {written:.{SHORT}} was written", _AGAIN)
-    return Record(**content)
+    return record
 
 
 def record_of(path: str | Path) -> Record | None:
@@ -252,9 +212,9 @@ def require_sound(path: Path, root: str | Path, seen: set[Path]) -> None:
 
 @functools.cache
 def code_digest() -> str:
-    """That of the code that makes numbers: an edit of a table's layout makes no other version of it."""
+    """That of the package's code."""
     package = Path(__file__).parent
-    paths = (path for folder in COMPUTING for path in sorted((package / folder).rglob("*")) if path.suffix in CODE)
+    paths = sorted(package.rglob("*.py"))
     return files.digest({str(path.relative_to(package)): files.file_digest(path) for path in paths})
 
 

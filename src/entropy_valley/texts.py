@@ -24,46 +24,30 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 def lines(path: Path, content: bytes) -> list[str]:
     """The lines of a file with this content, without their newline: LF or CR LF, and without a byte order mark.
 
-    Raises InputError for an empty file, for what is not UTF-8 or has a NUL byte, and for lines that end with CR alone.
+    Raises InputError for an empty file, and for what is not UTF-8.
     """
     text = decoded(path, content).removeprefix("\ufeff")
     if text in ("", "\n"):
         raise InputError(path, "file is empty", "Fill it. If a job has made it, remove it and run again.")
-    body = text.removesuffix("\n")
-    if "\n" not in text and "\r" in body.strip("\r"):
-        remedy = f"Convert it: tr '\\r' '\\n' < {shlex.quote(str(path))} > FILE."
-        raise InputError(path, "its lines end with CR alone, as on old Macs, so it is one line", remedy)
-    return [line.removesuffix("\r") for line in body.split("\n")]
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def decoded(path: object, content: bytes, before: int = 0) -> str:
-    """The text of a file from a line on, ``before`` which so many stand. Raises InputError for what is not UTF-8 or has
-    a NUL byte."""
+    """The text of a file from a line on, ``before`` which so many stand. Raises InputError for what is not UTF-8."""
     try:
-        text = content.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _not_text(path, content, error.start, before) from None
-    if "\0" in text:
-        raise _not_text(path, content, content.index(b"\0"), before)
-    return text
-
-
-def _not_text(path: object, content: bytes, at: int, before: int) -> InputError:
-    """The error for a file that is not text from byte ``at`` of ``content`` on."""
-    place = f"{path}:{before + content.count(bytes([10]), 0, at) + 1}"
-    if content[at] == 0:
-        return InputError(place, "a NUL byte, which no text has", "Name a file of text, or remove the byte.")
-    convert = f"Convert it, for example: iconv -f LATIN1 -t UTF-8 {shlex.quote(str(path))} > FILE"
-    remedy = f"{convert}; unpack an archive; save a document as plain text."
-    return InputError(place, f"not UTF-8 (byte {content[at]:#04x})", remedy)
+        place = f"{path}:{before + content.count(bytes([10]), 0, error.start) + 1}"
+        convert = f"Convert it, for example: iconv -f LATIN1 -t UTF-8 {shlex.quote(str(path))} > FILE"
+        remedy = f"{convert}; unpack an archive; save a document as plain text."
+        raise InputError(place, f"not UTF-8 (byte {content[error.start]:#04x})", remedy) from None
 
 
 def checked_sentence(place: object, text: str) -> str:
     """The text, stripped. Raises InputError for characters that no text has, and for more than a sentence may have."""
     stripped = text.strip()
     if match := _IMPOSSIBLE.search(stripped):
-        kind = "NUL" if match[0] == "\0" else "half of a surrogate pair"
-        problem = f"character {match.start() + 1} is U+{ord(match[0]):04X}, {kind}, which no text has"
+        problem = f"character {match.start() + 1} is U+{ord(match[0]):04X}, which no text has"
         raise InputError(place, problem, "Remove it from the text.")
     if len(stripped) > LONGEST_SENTENCE:
         problem = f"{len(stripped):,} characters, more than the {LONGEST_SENTENCE:,} that a sentence may have"

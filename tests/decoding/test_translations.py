@@ -96,7 +96,8 @@ class Set:
         cells = [System(*cell) for cell in spec["cells"]]
         assert list(results.systems(self.out)) == cells
         return {
-            cell: (results.rows(self.out, cell), results.entries(results.header_path(self.out))[cell]) for cell in cells
+            cell: (results.systems(self.out)[cell], results.entries(results.header_path(self.out))[cell])
+            for cell in cells
         }
 
     @property
@@ -139,7 +140,7 @@ def test_the_header_says_what_it_was_made_from(together):
     assert set(read) < set(header["inputs"])
     assert header["inputs"][str(translated.execution.backbone)] == whole[CELLS[0]][1]["signature"]["backbone_digest"]
     assert header["facts"]["fits"].keys() == FITS.keys()
-    row = results.rows(translated.out, System("small", "ev", "med", 4))[0]
+    row = results.systems(translated.out)[System("small", "ev", "med", 4)][0]
     assert row["canvas"].keys() == {"length", "candidates", "scores", "calls", "slots"}
     assert row["canvas"]["length"] == row["length"] and "id" in row
 

@@ -33,26 +33,11 @@ def copy(folder, to):
     return shutil.copytree(folder, to / "moved")
 
 
-def test_comet_itself_loads_the_checkpoint(comet_folder, segments, monkeypatch):
-    from comet import load_from_checkpoint
-
-    monkeypatch.chdir(comet_folder)  # the encoder's place is relative to the folder
-    model = load_from_checkpoint(str(comet_checkpoint.CHECKPOINT), local_files_only=True)
-    ours = comet.load(comet_folder)
-    assert type(model) is type(ours)
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), ours.parameters(), strict=True))
-
-
 def test_scores_are_those_of_predict(comet_folder, segments, tmp_path):
     """Of a folder that was moved, too."""
     samples = [{"src": source, "mt": hypothesis, "ref": reference} for source, hypothesis, reference in segments]
     expected = comet.load(comet_folder).predict(samples, batch_size=7, gpus=0, progress_bar=False)["scores"]
     assert scores(copy(comet_folder, tmp_path), segments) == pytest.approx(expected, abs=1.5e-6)
-
-
-def test_a_checkpoint_is_needed():
-    with pytest.raises(InputError, match=r"no checkpoint is given.*hf download"):
-        ready(None)
 
 
 def test_a_gpu_keeps_its_scores_apart(comet_folder, segments, tmp_path, monkeypatch):
@@ -122,12 +107,6 @@ class TestUnpadded:
         shapes = dict(map(reversed, passes))
         assert set(passes) == {(rows, length) for length, rows in shapes.items()}  # one for each length
         assert (set(shapes.values()) == {64}) == (tokens > 10_000)
-
-    def test_each_distinct_text_is_encoded_once(self, comet_folder, company):
-        model, passes = comet.load(comet_folder), []
-        model.encoder.model.register_forward_pre_hook(partial(note_pass, passes), with_kwargs=True)
-        assert len(dict(comet.unpadded_scores(model, company))) == len(company)
-        assert len(passes) == len({text for segment in company for text in segment})
 
     def test_a_killed_job_keeps_finished_chunks(self, comet_folder, company, tmp_path, monkeypatch):
         whole = scores(comet_folder, company)
@@ -222,9 +201,7 @@ class TestBadCheckpoints:
     def test_a_pickle_that_would_run_code(self, comet_folder, tmp_path):
         path = copy(comet_folder, tmp_path) / comet_checkpoint.CHECKPOINT
         torch.save({**torch.load(path), "more": Hostile(tmp_path / "made")}, path)
-        with pytest.raises(
-            InputError, match=r"holds \w+\.mkdir, which is no tensor\. Save its state_dict and hyper_parameters"
-        ):
+        with pytest.raises(InputError, match=r"is not a COMET checkpoint that can be read .*Weights only"):
             comet.load(path)
         assert not (tmp_path / "made").exists()
 
@@ -234,7 +211,7 @@ class TestBadCheckpoints:
         with pytest.raises(InputError, match="is not a COMET checkpoint that can be read"):
             comet.load(path)
         (path.parents[1] / comet_checkpoint.HPARAMS).unlink()
-        with pytest.raises(InputError, match=r"no hparams\.yaml"):
+        with pytest.raises(InputError, match=r"hparams\.yaml: is not a YAML file"):
             comet.load(path.parents[1])
 
     def test_without_its_encoder(self, comet_folder, tmp_path, monkeypatch):

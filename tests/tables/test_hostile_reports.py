@@ -136,11 +136,6 @@ def test_a_hypothesis_is_a_text(tmp_path, value):
         outputs(tmp_path, ["1"], value)
 
 
-def test_an_id_comes_once(tmp_path):
-    with pytest.raises(InputError, match=r"t\.jsonl:3: id '1' is there already, in line 1"):
-        outputs(tmp_path, ["1", "2", "1"], "x")
-
-
 @pytest.mark.parametrize("content", [b"x" * 1001, b"\xff\n", None], ids=["large", "not UTF-8", "no archive"])
 def test_an_archive_beyond_measure_is_not_unpacked(tmp_path, monkeypatch, content):
     monkeypatch.setenv("ENTROPY_VALLEY_CACHE", str(tmp_path))

@@ -164,6 +164,6 @@ def test_results_that_became_read_only_are_one_error(tmp_path, monkeypatch):
     def refuses(*_, **options):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tempfile.mkstemp", refuses)
+    monkeypatch.setattr("pathlib.Path.write_text", refuses)
     with pytest.raises(InputError, match=r"nothing can be written there: Permission denied\. Free space or correct"):
         snapshot.hand_down(str(tmp_path), {"device": "cpu"})

@@ -77,7 +77,7 @@ def memory_of(name):
 
 def own_files(name, direction, *splits):
     """A user's own files, watched for changes. If one is missing, the script says so."""
-    return existing(EXPERIMENT.sources[name].watched(direction, *splits))
+    return existing(EXPERIMENT.sources[name].own_files(direction, *splits))
 
 
 def existing(files):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -13,7 +12,7 @@ from entropy_valley.data.categories import challenge
 from entropy_valley.data.sampling import Pair, Tally, filtered, judged, within
 from entropy_valley.data.sources import SOURCES, Kinds, make
 from entropy_valley.data.sources.base import Source
-from entropy_valley.errors import InputError, brief
+from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
 from entropy_valley.settings import JsonObject
 from entropy_valley.texts import hidden, visible
@@ -35,10 +34,6 @@ def corpus(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None, 
     source, counts = _source(spec, kinds, folder, rows), Tally()
     drawn = _drawn(spec, source, counts)
     train, dev = (_rows(split, enumerate(pairs, 1)) for split, pairs in zip(SPLITS, drawn, strict=True))
-    for language, limits in (spec.get("filters") or {}).items():
-        if not limits:
-            kept = f"no length filter for {language}: pairs of any length are kept; `corpus.filters` would limit them"
-            print(f"corpus: {kept}", file=sys.stderr, flush=True)
     facts = {**origin(spec, *SPLITS, kinds=kinds, folder=folder), "dropped": counts.reasons}
     report = {
         "direction": spec["direction"],
@@ -69,19 +64,19 @@ def _drawn(spec: JsonObject, source: Source, counts: Tally) -> list[list[Pair]]:
         return filtered(pairs, direction, filters, counts, endless=source.endless)
 
     def all_judged() -> Iterator[tuple[Pair, bool]]:
-        """All pairs, and whether they pass the filters with the blanks around them, as in the authors' scripts."""
+        """All pairs, and whether they pass the filters as they are, as in the authors' scripts."""
         counts.read = 0  # they are read twice, and counted once
         counts.dropped.clear()
         pairs = shown(source.unstripped(direction, "train", seed), "train")
-        for (one, other), passes in judged(pairs, direction, filters, counts, within):
-            yield (one.strip(), other.strip()), passes
+        return judged(pairs, direction, filters, counts, within)
 
     sizes = spec["train"], spec["dev"]
     if not (source.given or source.splits):
         if spec.get("sampling", KEYED) == KEYED:
             return [*sampling.split(passing("train"), *sizes, seed)]
-        return [*sampling.shuffled_split(all_judged, *sizes, seed, spec["sampling"])]
-    drawn = []
+        drawn = sampling.shuffled_split(all_judged, *sizes, seed, spec["sampling"])
+        return [[(first.strip(), second.strip()) for first, second in pairs] for pairs in drawn]
+    splits = []
     for split, size in zip(SPLITS, sizes, strict=True):
         if source.given:  # the first pairs of a file, which is taken as it is
             pairs = list(islice(source.pairs(direction, split, seed), size))
@@ -91,8 +86,8 @@ def _drawn(spec: JsonObject, source: Source, counts: Tally) -> list[list[Pair]]:
         else:
             pairs = sampling.bottom_k(passing(split), size, seed)
         sampling.warn_fewer(len(pairs), size, split)
-        drawn.append(pairs)
-    return drawn
+        splits.append(pairs)
+    return splits
 
 
 def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None, rows: int | None = None) -> list[Row]:
@@ -109,29 +104,13 @@ def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None,
         raise InputError(place, "no sentence pair, or only such with a blank side", "Give a test set with sentences.")
     if size is not None:
         drawn = challenge(drawn, size, spec["direction"])
-    return _anchored(_rows("test", drawn), [number for number, _ in drawn], source, spec["direction"])
-
-
-def _anchored(rows: list[Row], numbers: Sequence[int], source: Source, direction: str) -> list[Row]:
-    """The rows, with the key ``anchors`` where the source has such: the parts of the target that are aligned."""
-    spans = source.spans(direction)
-    if spans is None:
-        return rows
-    spans_of = dict(enumerate(islice(spans, max(numbers)), 1))
-    for number, row in zip(numbers, rows, strict=True):
-        most, given = len(row["target"]), spans_of.get(number, "none")
-        if not _are_parts(given, most):
-            problem = f"anchors {brief(given, 60)} of sentence {number}, whose reference has {most} characters"
-            raise InputError(source.anchors, problem, "Give a line for each sentence, parts as [start, end].")
-        row["anchors"] = given
+    rows = _rows("test", drawn)
+    spans = source.spans(spec["direction"])
+    if spans is not None:
+        spans_of = dict(enumerate(islice(spans, drawn[-1][0]), 1))
+        for (number, _), row in zip(drawn, rows, strict=True):
+            row["anchors"] = spans_of[number]
     return rows
-
-
-def _are_parts(spans: Any, most: int) -> bool:
-    """Whether a user's value is a list of [start, end] in a text of ``most`` characters."""
-    if not (isinstance(spans, list) and all(isinstance(one, list) and len(one) == 2 for one in spans)):
-        return False
-    return all(isinstance(end, int) and isinstance(start, int) and 0 <= start < end <= most for start, end in spans)
 
 
 def origin(spec: JsonObject, *splits: str, kinds: Kinds = SOURCES, folder: str | None = None) -> JsonObject:
@@ -142,7 +121,7 @@ def origin(spec: JsonObject, *splits: str, kinds: Kinds = SOURCES, folder: str |
 
 def own_files(spec: JsonObject, *splits: str, kinds: Kinds = SOURCES) -> list[str]:
     """The user's own files that these splits of a corpus or test set are read from."""
-    return make(spec["source"], kinds).watched(spec["direction"], *splits)
+    return make(spec["source"], kinds).own_files(spec["direction"], *splits)
 
 
 def _limited(spec: JsonObject, source: Source) -> list[tuple[int, Pair]]:

@@ -43,10 +43,13 @@ class HubFiles(NamedTuple):
 def fetched(wanted: HubFiles, folder: Path, agreed: bool) -> JsonObject:
     """Fetch files of a data set unless ``folder`` exists; its manifest. Interrupted downloads resume.
 
-    ``agreed``: whether the user has agreed to large downloads.
+    ``agreed``: whether the user has agreed to large downloads. Raises InputError if the folder holds another data set
+    or commit.
     """
     files.make_once(folder, lambda work: _fetch(wanted, work, agreed))
-    return require_origin(folder, wanted.repository, wanted.commit)
+    manifest = read_object(folder / MANIFEST, Manifest)
+    hub.require_origin(folder, manifest, wanted.repository, wanted.commit)
+    return manifest
 
 
 def _fetch(wanted: HubFiles, folder: Path, agreed: bool) -> None:
@@ -69,13 +72,11 @@ class Manifest(Foreign):
     files: dict[str, str]
 
 
-def require_origin(folder: Path, repository: str, revision: str | None) -> JsonObject:
-    """The manifest of a folder. Raises InputError if it holds another data set or commit, or files were changed."""
-    manifest = read_object(folder / MANIFEST, Manifest)
-    hub.require_origin(folder, manifest, repository, revision)
-    for name in manifest["files"]:
-        require_as_downloaded(folder, folder / name)
-    return manifest
+def present(folder: str | None, place: str) -> Path:
+    """The folder of a source's files. Raises InputError, about ``place``, where they are not downloaded yet."""
+    if folder is None:
+        raise InputError(place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
+    return Path(folder)
 
 
 def require_as_downloaded(folder: Path, path: Path) -> None:

@@ -59,18 +59,17 @@ def judged(
     pairs: Iterable[Pair], direction: str, filters: Filters, counts: Tally, passing: Passing
 ) -> Iterator[tuple[Pair, bool]]:
     """Every pair, and whether ``passing`` says so of both sides and their limits; counted as :func:`filtered` does."""
-    languages = direction.split("-")
-    source_limits, target_limits = (filters.get(language, {}) for language in languages)
-    for source, target in pairs:
-        passes = passing(source, source_limits) and passing(target, target_limits)
+    limits = {language: filters.get(language, {}) for language in direction.split("-")}
+    for pair in pairs:
+        sides = zip(limits, pair, strict=True)
+        failing = {language: text for language, text in sides if not passing(text, limits[language])}
         counts.read += 1
-        if not passes:  # for the language that is first in the alphabet
-            sides = [(languages[0], source, source_limits), (languages[1], target, target_limits)]
-            sides.sort(key=lambda side: side[0])
-            language, text, limits = next(side for side in sides if not passing(*side[1:]))
-            short = any(UNITS[unit](text) < low for unit, (low, _) in limits.items())
+        if failing:
+            language = min(failing)  # the first in the alphabet
+            text = failing[language]
+            short = any(UNITS[unit](text) < low for unit, (low, _) in limits[language].items())
             counts.dropped[language, "blank" if not visible(text) else "short" if short else "long"] += 1
-        yield (source, target), passes
+        yield pair, not failing
 
 
 @dataclass

@@ -268,7 +268,6 @@ def _download(spec: JsonObject, work: Path, key: str, agreed: bool, option: str)
     source = dataclasses.replace(
         source,
         licence=spec["licence"] or source.licence,
-        gated=source.gated or spec["gated"],
         # In patterns, * matches / too; LLaMA-3's `original/` holds the same model again.
         files=tuple(file for file in source.files if "/" not in file.name),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
 import re
 import warnings
 import zipfile
@@ -79,8 +78,6 @@ def locate(checkpoint: str | Path | None) -> Path:
     path = path / CHECKPOINT if path.is_dir() else path
     if path.suffix != ".ckpt" or not path.is_file():
         raise InputError(checkpoint, "not a COMET checkpoint", f"{_REMEDY}.")
-    if not (path.parents[1] / HPARAMS).is_file():
-        raise InputError(path, f"no {HPARAMS} in {path.parents[1]}", f"Keep COMET's layout: {HPARAMS}, {CHECKPOINT}.")
     return path
 
 
@@ -103,13 +100,8 @@ def load(checkpoint: str | Path, device: str = "cpu") -> Any:
     path = locate(checkpoint)
     read_hparams(path.parents[1])
     with files.readable(path, "COMET checkpoint", f"{_AGAIN}."), contextlib.chdir(path.parents[1]):
-        try:  # the tensors themselves are not read here
-            saved = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-        except pickle.UnpicklingError as error:
-            if other := re.search(r"GLOBAL (\S+)", str(error)):  # a class or a function, which could run code
-                remedy = "Save its state_dict and hyper_parameters alone, with torch.save, or take another checkpoint."
-                raise InputError(path, f"holds {other[1]}, which is no tensor", remedy) from None
-            raise
+        # A class or a function, which could run code, is refused. The tensors themselves are not read here.
+        saved = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
         model = comet_models().load_from_checkpoint(str(path), reload_hparams=True, local_files_only=True)
         # COMET would leave what is missing at random values.
         missing = {name for name, _ in model.named_parameters()} - {*saved["state_dict"]}

@@ -34,15 +34,10 @@ class Outputs:
 def read_outputs(testset: str | Path, outputs: Sequence[JsonObject], place: object) -> Outputs:
     """Put a system's rows beside the sentences of a test set's file; ``place`` is what errors name of the system.
 
-    Raises InputError that names the first for ids that differ in number or order, or come twice, and for a hypothesis
-    that is not a text.
+    Raises InputError that names the first for ids that differ in number or order, and for a hypothesis that is not a
+    text.
     """
     rows = files.read_jsonl(testset, ("id", "source", "target"))
-    lines: dict[Any, int] = {}
-    for number, row in enumerate(rows, 1):
-        if (first := lines.setdefault(row["id"], number)) != number:
-            problem = f"id {row['id']!r} is there already, in line {first}"
-            raise InputError(f"{testset}:{number}", problem, "Give each sentence an id of its own.")
     remedy = f"Translate {testset} again: one hypothesis per sentence, in its order."
     for row, output in zip_longest(rows, outputs, fillvalue={"id": "no sentence"}):
         if row["id"] != output["id"]:

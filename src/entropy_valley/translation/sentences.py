@@ -100,7 +100,7 @@ class Sentences:
         row = self.rows[place]
         if row.get("anchors") is None:
             problem = f"sentence {row['id']!r} has no `anchors`, which the order oracle_anchor reveals first"
-            raise InputError(self.file, problem, "Give the test set's source a file of `anchors`.")
+            raise InputError(self.file, problem, "Take a test set that has an alignment, or another order.")
         return self.texts.prompt.slots_of(row["target"], row["anchors"])
 
     def seen_by(self, method: LengthMethod, predicted: Iterable[Mapping[int, float] | None] = ()) -> list[Sentence]:

@@ -12,7 +12,7 @@ from pydantic import Field, PositiveInt
 from entropy_valley import files
 from entropy_valley.data.dataset import HubFiles
 from entropy_valley.data.sampling import Pair
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, brief
 from entropy_valley.settings import JsonObject, Section
 
 Spans = list[list[int]]  # [start, end] of parts of a text, in characters
@@ -40,12 +40,6 @@ class Source(Section, ABC):
         description="as a test set: so many sentences that have dates, lists, names or numbers, see `corpus.challenge`",
     )
 
-    anchors: str | None = Field(
-        None,
-        description="as a test set: a file for the order oracle_anchor, line n {anchors: [[start, end], …]} in JSON: "
-        "the parts of reference n that are aligned with its source, in characters",
-    )
-
     @abstractmethod
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """The (source, target) pairs of one split; of the whole source where ``splits`` is false."""
@@ -56,23 +50,12 @@ class Source(Section, ABC):
 
     def settings(self, direction: str, *splits: str) -> JsonObject:
         """What these splits of a direction depend on, as plain values, without the numbers of sentences."""
-        unread = {"limit", "challenge", *([] if "test" in splits else ["anchors"])}
-        return self.model_dump(mode="json", exclude_none=True, exclude=unread)
-
-    @property
-    def has_anchors(self) -> bool:
-        """Whether its test set has anchors."""
-        return self.anchors is not None
+        return self.model_dump(mode="json", exclude_none=True, exclude={"limit", "challenge"})
 
     def spans(self, direction: str) -> Iterator[Spans] | None:
-        """The anchors of each sentence of a test set, in its order; None if there are none."""
-        if self.anchors is None:
-            return None
-        return (row["anchors"] for row in files.read_jsonl(self.anchors, ("anchors",)))
-
-    def watched(self, direction: str, *splits: str) -> list[str]:
-        """:meth:`own_files`, and that of anchors."""
-        return [*self.own_files(direction, *splits), *([self.anchors] if self.anchors and "test" in splits else [])]
+        """The anchors of each sentence of a test set, in its order: the parts of its target that are aligned with its
+        source, for the order oracle_anchor. None if there are none."""
+        return None
 
     @property
     def total(self) -> int | None:
@@ -112,16 +95,21 @@ class Source(Section, ABC):
         return f"has no entry of {' and '.join(missing)} under `{self.by_language}`; add it" if missing else None
 
 
-def value_at(row: Any, key: str, place: object) -> Any:
-    """What a row has under a key, whose dots lead into blocks of the row; None also where such a block is null. Raises
-    InputError where there is none."""
+def text_at(row: Any, key: str, place: object) -> str:
+    """The text of a row under a key, whose dots lead into blocks of the row; empty for a null, also of such a block.
+
+    Raises InputError where there is none, and for any other value.
+    """
+    value, remedy = row, "Name the keys or columns of its texts in the source's settings."
     for name in key.split("."):
-        if row is None:
-            return None
-        if not isinstance(row, Mapping) or name not in row:
-            raise InputError(place, f"no {key}", "Name the keys or columns of its texts in the source's settings.")
-        row = row[name]
-    return row
+        if value is None:
+            break
+        if not isinstance(value, Mapping) or name not in value:
+            raise InputError(place, f"no {key}", remedy)
+        value = value[name]
+    if not isinstance(value, str | None):
+        raise InputError(place, f"{key} is {brief(repr(value), 60)}, not a text", remedy)
+    return value or ""
 
 
 def reverse(direction: str) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -12,10 +10,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, PositiveInt, field_validator
 
 from entropy_valley import files
-from entropy_valley.data.dataset import HubFiles, require_as_downloaded
+from entropy_valley.data.dataset import HubFiles, present, require_as_downloaded
 from entropy_valley.data.sampling import Pair
-from entropy_valley.data.sources.base import Source, reverse, value_at
-from entropy_valley.errors import InputError, brief, listed, unknown
+from entropy_valley.data.sources.base import Source, reverse, text_at
+from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.settings import Commit, Direction, JsonObject, Language, Repository, unique
 from entropy_valley.texts import checked_sentence, counted, visible
 
@@ -43,12 +41,8 @@ def read_parallel(source: str | Path, reference: str | Path) -> list[Pair]:
     """
     sources, references = _sentences(source), _sentences(reference)
     if len(sources) != len(references):
-        short, long = sorted(((len(sources), source), (len(references), reference)), key=lambda item: item[0])
-        raise InputError(
-            f"{long[1]}:{short[0] + 1}",
-            f"{long[0]} lines, but {short[1]} has {short[0]}",
-            "Line n of one file must translate line n of the other; the missing line may be anywhere above.",
-        )
+        problem = f"{len(references)} lines, but {source} has {len(sources)}"
+        raise InputError(reference, problem, "Line n of one file must translate line n of the other.")
     if sources == references:
         raise InputError(reference, f"has the sentences of {source}", "Name a file of their translations.")
     return list(zip(sources, references, strict=True))
@@ -97,8 +91,8 @@ class Tsv(Source):
         return columns
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
-        """All pairs, without leading and trailing blanks. Raises InputError for a missing column, and one that lists
-        all lines with the same fault."""
+        """All pairs, without leading and trailing blanks. Raises InputError for a missing column, and at the first line
+        that does not fit."""
         if problem := self.refused(direction):
             raise InputError(f"source {self.file}", problem, "Or name another source.")
         rows = self._rows()
@@ -107,15 +101,13 @@ class Tsv(Source):
         named = any(isinstance(column, str) for column in wanted)
         for column in wanted:
             if isinstance(column, str) and header.count(column) != 1:
-                problem = unknown(column, f"no column {column!r}", header, "between tabs are")
-                if column in header:
-                    problem = f"more than one column {column!r}"
+                problem = unknown(
+                    column, f"{header.count(column)} columns are called {column!r}", header, "between tabs are"
+                )
                 raise InputError(f"{self.file}:1", problem, "Correct `columns` of this source in the config.")
         places = [header.index(column) if isinstance(column, str) else column - 1 for column in wanted]
-        # Without names the usual number of columns tells which lines have a tab too many.
-        usual = Counter(len(row) for _, row in rows).most_common(1)[0][0]
-        self._refuse(rows[named:], places, len(header) if named else max(usual, *(place + 1 for place in places)))
-        return (self._pair(number, row, places) for number, row in rows[named:])
+        # The first line tells which ones have a tab too many.
+        return (self._pair(number, row, places, len(header)) for number, row in rows[named:])
 
     def own_files(self, direction: str, *splits: str) -> list[str]:
         return [self.file]
@@ -137,35 +129,22 @@ class Tsv(Source):
             raise InputError(f"{self.file}:{first}", f"not a row of quoted cells ({error})", remedy) from None
         return rows
 
-    def _refuse(self, rows: list[tuple[int, list[str]]], places: list[int], width: int) -> None:
-        """Raise InputError that lists the faults of lines, each with all its lines."""
-        sides = " or ".join(str(place + 1) for place in places)
-        faults: dict[str, list[str]] = {}
-        # Of each line the first fault: a tab too many also moves the columns behind it.
-        for number, row in rows:
-            texts = _texts(row, places)
-            if any(cell.strip() for cell in row[width:]):
-                fault = f"more than {counted(width, 'column')} between tabs"
-            elif self.quoted is None and any(map(_is_quoted, texts)):
-                fault = "a cell in quotation marks: of a spreadsheet (`quoted: true`) or of the text (`quoted: false`)"
-            elif not self.blank and not all(map(visible, texts)):
-                fault = f"no text in column {sides} (`blank: drop` leaves it out)"
-            else:
-                continue
-            faults.setdefault(fault, []).append(str(number))
-        if faults:
-            problems = [f"{fault}; {counted(len(at), 'line')}: {listed(at)}" for fault, at in faults.items()]
-            first = min(int(at[0]) for at in faults.values())
-            remedy = "Correct the lines, or the keys of this source in the config."
-            raise InputError(f"{self.file}:{first}", ". Also ".join(problems), remedy)
-
-    def _pair(self, number: int, row: list[str], places: list[int]) -> Pair:
-        source, target = (checked_sentence(f"{self.file}:{number}", text) for text in _texts(row, places))
+    def _pair(self, number: int, row: list[str], places: list[int], width: int) -> Pair:
+        """The texts of a line; empty where it has no such column."""
+        place = f"{self.file}:{number}"
+        texts = [row[column].strip() if column < len(row) else "" for column in places]
+        problem = ""
+        if any(cell.strip() for cell in row[width:]):
+            problem = f"more than {counted(width, 'column')} between tabs"
+        elif self.quoted is None and any(map(_is_quoted, texts)):
+            problem = "a cell in quotation marks: of a spreadsheet (`quoted: true`) or of the text (`quoted: false`)"
+        elif not self.blank and not all(map(visible, texts)):
+            sides = " or ".join(str(column + 1) for column in places)
+            problem = f"no text in column {sides} (`blank: drop` leaves it out)"
+        if problem:
+            raise InputError(place, problem, "Correct the line, or the keys of this source in the config.")
+        source, target = (checked_sentence(place, text) for text in texts)
         return source, target
-
-
-def _texts(row: list[str], places: list[int]) -> list[str]:
-    return [row[place].strip() if place < len(row) else "" for place in places]
 
 
 def _is_quoted(text: str) -> bool:
@@ -202,10 +181,6 @@ class JsonLines(Source):
     keys: dict[Language, str] = Field(
         {}, description="key of each language; dots for nested ones, as translation.en; default: its code, like en"
     )
-    without: dict[str, bool | int | str] | None = Field(
-        None,
-        description="leaves out rows in which a key has this value, as {is_bad_source: true}; the log has their number",
-    )
 
     @property
     def download(self) -> HubFiles | None:
@@ -213,19 +188,14 @@ class JsonLines(Source):
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All pairs of a file, without leading and trailing blanks."""
-        folder, path = self._folder(), self._path(direction, split)
-        require_as_downloaded(folder, path)
+        path = self._path(direction, split)
+        require_as_downloaded(Path(self.folder or ""), path)
         keys = [self.keys.get(language, language) for language in direction.split("-")]
         rows = files.read_jsonl(path)
         if self.rows.get(split, len(rows)) != len(rows):
             problem = f"{len(rows)} rows instead of {self.rows[split]}"
             raise InputError(path, problem, "Get the whole file, or correct the source's `rows`.")
-        kept = list(enumerate(rows, 1))  # errors name the line of the file, whatever is left out
-        for key, value in (self.without or {}).items():
-            kept = [(number, row) for number, row in kept if value_at(row, key, f"{path}:{number}") != value]
-        if self.without:
-            print(f"{path}: {len(rows) - len(kept)} of {len(rows)} rows are left out", file=sys.stderr, flush=True)
-        return (self._pair(path, number, row, keys) for number, row in kept)
+        return (self._pair(path, number, row, keys) for number, row in enumerate(rows, 1))
 
     def settings(self, direction: str, *splits: str) -> JsonObject:
         """As of any source, but only the files of these splits."""
@@ -239,7 +209,7 @@ class JsonLines(Source):
 
     def refused(self, direction: str, *splits: str) -> str | None:
         missing = [split for split in splits if self._file(direction, split) is None]
-        return _no_file(direction, *missing) if missing else None
+        return f"has no {' and no '.join(missing)} file of {direction}; name it under `files`" if missing else None
 
     def _pair_of_languages(self, direction: str) -> str:
         return direction if direction in self.files else reverse(direction)
@@ -247,31 +217,15 @@ class JsonLines(Source):
     def _file(self, direction: str, split: str) -> str | None:
         return self.files.get(self._pair_of_languages(direction), {}).get(split)
 
-    @property
-    def _place(self) -> str:
-        return f"data set {self.dataset or self.folder}"
-
-    def _folder(self) -> Path:
-        if self.folder is None:
-            raise InputError(self._place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
-        return Path(self.folder)
-
     def _path(self, direction: str, split: str) -> Path:
-        folder, name = self._folder(), self._file(direction, split)
+        place = f"data set {self.dataset or self.folder}"
+        folder, name = present(self.folder, place), self._file(direction, split)
         if name is None:
-            raise InputError(self._place, _no_file(direction, split), "Or name another source.")
+            raise InputError(place, str(self.refused(direction, split)), "Or name another source.")
         return folder / name
 
     @staticmethod
     def _pair(path: Path, number: int, row: dict[str, Any], keys: list[str]) -> Pair:
-        place, texts = f"{path}:{number}", []
-        for key in keys:
-            text = value_at(row, key, place)
-            if not isinstance(text, str):
-                raise InputError(place, f"{key} is {brief(text, 60)}, not a text", "Correct the row, or `keys`.")
-            texts.append(checked_sentence(place, text))
-        return texts[0], texts[1]
-
-
-def _no_file(direction: str, *splits: str) -> str:
-    return f"has no {' and no '.join(splits)} file of {direction}; name it under `files`"
+        place = f"{path}:{number}"
+        source, target = (checked_sentence(place, text_at(row, key, place)) for key in keys)
+        return source, target

@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PositiveInt
 
-from entropy_valley import hub
-from entropy_valley.data.dataset import HubFiles, require_as_downloaded
+from entropy_valley import files, hub
+from entropy_valley.data.dataset import HubFiles, present, require_as_downloaded
 from entropy_valley.data.sampling import Pair
-from entropy_valley.data.sources.base import Source, value_at
-from entropy_valley.errors import InputError, brief, listed
+from entropy_valley.data.sources.base import Source, text_at
+from entropy_valley.errors import InputError
 from entropy_valley.settings import JsonObject, Language, Repository
 
 _ROWS = 1000  # at a time; row groups of the hub have as many
@@ -66,7 +66,7 @@ class HuggingFace(Source):
         count = 0
         for row in self._rows():
             count += 1
-            yield self._text(row, source), self._text(row, target)
+            yield text_at(row, source, self._place), text_at(row, target, self._place)
         if self.rows not in (None, count):
             remedy = "Correct the source's `rows`, or name the commit that you mean as its `revision`."
             raise InputError(self._place, f"{count} rows instead of {self.rows}", remedy)
@@ -90,40 +90,26 @@ class HuggingFace(Source):
     def _rows(self) -> Iterator[dict[str, Any]]:
         import pyarrow.parquet  # takes a moment, and only this stage has it
 
-        try:
+        with files.readable(self._place, "data set", self._remedy()):
             for path in self._shards():
                 with pyarrow.parquet.ParquetFile(path) as table:
                     for group in range(table.num_row_groups):  # one by one: over all, the reader's memory grows
                         for batch in table.iter_batches(_ROWS, row_groups=[group], use_threads=False):
                             yield from batch.to_pylist()
-        except (OSError, pyarrow.ArrowException, UnicodeDecodeError) as error:
-            first = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise InputError(self._place, f"cannot be read: {first}", self._remedy()) from None
 
     def _shards(self) -> list[Path]:
         """The files of the split; raises InputError if there are none, or others than were downloaded."""
-        if self.folder is None:
-            raise InputError(self._place, "is not downloaded yet", "Run the workflow, or set the source's `folder`.")
-        shards = self._present(self.folder)
+        folder = present(self.folder, self._place)
+        shards = self._present(folder)
         if not shards:
-            others = [str(path.relative_to(self.folder)) for path in sorted(Path(self.folder).rglob("*.parquet"))]
-            hint = f"It has {listed(others, 3)}, which another `subset` or `split` names. " if others else ""
-            raise InputError(self.folder, f"no {' or '.join(self._on_hub.patterns)}", f"{hint}{self._remedy()}")
+            raise InputError(folder, f"no {' or '.join(self._on_hub.patterns)}", self._remedy())
         for path in shards:
-            require_as_downloaded(Path(self.folder), path)
+            require_as_downloaded(folder, path)
         return shards
 
-    def _present(self, folder: str) -> list[Path]:
+    def _present(self, folder: str | Path) -> list[Path]:
         return sorted(path for pattern in self._on_hub.patterns for path in Path(folder).glob(pattern))
 
     def _remedy(self) -> str:
         command = hub.command(self.dataset, self.revision, "dataset", self._on_hub.patterns)
         return f"With a network run {command}, copy the folder, and set the source's `folder` to it."
-
-    def _text(self, row: Any, column: str) -> str:
-        """The text of a row; empty where the data set has a null."""
-        text = value_at(row, column, self._place)
-        if not isinstance(text, str | None):
-            problem = f"column {column} holds {brief(repr(text), 60)}, which is no text"
-            raise InputError(self._place, problem, "Name the column of each language in the source's `columns`.")
-        return text or ""

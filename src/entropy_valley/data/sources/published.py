@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tarfile
 import zipfile
 from abc import abstractmethod
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -123,33 +123,25 @@ class Flores(Source):
     def _paths(self, direction: str) -> Sequence[Path]:
         if problem := self.refused(direction):
             raise InputError(f"test set flores: {direction}", problem, "Such as: codes: {ja: jpn_Jpan}.")
-        codes = FLORES_CODES | self.codes
-        names = [f"{self.split}/{codes[language]}.{self.split}" for language in direction.split("-")]
-        return [Path(self.folder, name) if self.folder else _flores_file(name) for name in names]
+        if not self.folder:
+            files.make_once(_flores_cache(), _unpack_flores)
+        folder, codes = self.folder or _flores_cache() / "flores200_dataset", FLORES_CODES | self.codes
+        return [Path(folder, self.split, f"{codes[language]}.{self.split}") for language in direction.split("-")]
 
 
 def _flores_cache() -> Path:
-    return files.cache_folder() / "flores200_dataset"
+    return files.cache_folder() / "flores200"
 
 
-def _flores_file(name: str) -> Path:
-    """A file of the release in the cache, downloaded and unpacked where it is not there."""
-    path, archive = _flores_cache() / name, files.cache_folder() / Path(FLORES_ARCHIVE).name
-    if path.exists():
-        return path
+def _unpack_flores(folder: Path) -> None:
+    """Download the release, and unpack it into a folder."""
+    archive = files.cache_folder() / Path(FLORES_ARCHIVE).name
     remedy = f"Copy it from another machine to {archive}, or set the test set's folder to one that holds "
     hub.archive(FLORES_ARCHIVE, archive, f"{remedy}devtest/deu_Latn.devtest and the like.")
     if (digest := files.sha256(archive)) != FLORES_SHA256:
         problem = f"sha256 {digest[:12]} instead of {FLORES_SHA256[:12]}"
         raise InputError(archive, problem, "Delete this file and run again.")
-    with tarfile.open(archive) as opened:
-        member = next((one for one in opened if one.isfile() and one.name.endswith(f"/{name}")), None)
-        content = opened.extractfile(member) if member else None
-        if content is None:
-            raise InputError("test set flores", f"no {name} in {archive}", "Correct the code under `codes`.")
-        with content, files.atomic(path) as temporary, temporary.open("wb") as written:
-            shutil.copyfileobj(content, written)
-    return path
+    shutil.unpack_archive(archive, folder, filter="data")
 
 
 # --- Tatoeba: short sentences translated by people, split so that training sees no held-out sentence.
@@ -173,14 +165,12 @@ class HeldOut(Source):
         side of a dev or test pair, dev no side of a test pair.
         """
         rows, swapped = self._read(direction)
-        splits = [self._split_of(first) for first, _ in rows]
-        held_out = [row for row, name in zip(rows, splits, strict=True) if name in HELD_OUT[split]]
+        of_split: dict[str, list[Pair]] = defaultdict(list)
+        for row in rows:
+            of_split[self._split_of(row[0])].append(row)
+        held_out = [row for name in HELD_OUT[split] for row in of_split[name]]
         firsts, seconds = {first for first, _ in held_out}, {second for _, second in held_out}
-        kept = [
-            row
-            for row, name in zip(rows, splits, strict=True)
-            if name == split and row[0] not in firsts and row[1] not in seconds
-        ]
+        kept = [row for row in of_split[split] if row[0] not in firsts and row[1] not in seconds]
         pairs = [(second, first) for first, second in kept] if swapped else kept
         if split == "train":
             return iter(pairs)
@@ -228,16 +218,16 @@ class Tatoeba(HeldOut):
 def _tatoeba_release(languages: list[str]) -> list[Pair]:
     """The pairs of a release's archive."""
     archive, sides = _tatoeba_archive(languages), []
-    remedy = "Delete this file and run again."
-    with files.readable(archive, "Tatoeba release", remedy), zipfile.ZipFile(archive) as opened:
+    with (
+        files.readable(archive, "Tatoeba release", "Delete this file and run again."),
+        zipfile.ZipFile(archive) as opened,
+    ):
         for language in languages:
             name = f"Tatoeba.{'-'.join(languages)}.{language}"
             if opened.getinfo(name).file_size > TATOEBA_MOST:  # a small archive may hold terabytes
                 raise zipfile.BadZipFile(f"{name} is too large")
             sides.append(opened.read(name).decode("utf-8").removesuffix("\n").split("\n"))
-    if len(sides[0]) != len(sides[1]):
-        raise InputError(archive, "its two texts differ in their lines", remedy)
-    return [(first.strip(), second.strip()) for first, second in zip(*sides, strict=True)]
+        return [(first.strip(), second.strip()) for first, second in zip(*sides, strict=True)]
 
 
 def _tatoeba_archive(languages: list[str]) -> Path:

@@ -275,5 +275,5 @@ def _sources(experiment: Experiment) -> Iterator[Problem]:
         if source and source.challenge and (problem := refused(direction)):
             yield ("sources", name, "challenge"), f"{problem}; name another test set"
         for order in sorted(own & anchored):
-            if not (source and source.has_anchors):
-                yield ("sources", name, "anchors"), f"the reveal order {order!r} needs a gold alignment; give its file"
+            if not (source and source.spans(direction)):
+                yield ("sources", name), f"the reveal order {order!r} needs a gold alignment, which it does not have"

@@ -300,7 +300,7 @@ class Synthetic(Source):
     name: Literal["embedded"] = Field(description="the kind of source")
     seed: RandomSeed = Field(0, description="of its sentences, whatever the seed of the corpus is")
     aligned: Literal[True] | None = Field(
-        None, description="as a test set: `anchors` by the grammar's own alignment, in place of a file"
+        None, description="as a test set: with the grammar's own alignment, for the order oracle_anchor"
     )
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
@@ -316,14 +316,10 @@ class Synthetic(Source):
         sentences = (one for one in stream(self.seed) if _split_of(one) == split)
         return ((getattr(one, source), getattr(one, target)) for one in sentences)
 
-    @property
-    def has_anchors(self) -> bool:
-        return bool(self.aligned or self.anchors)
-
     def spans(self, direction: str) -> Iterator[Spans] | None:
         """The words of each test sentence that the grammar aligns, see :func:`anchors`."""
         if not self.aligned:
-            return super().spans(direction)
+            return None
         target = direction.split("-")[1]
         tests = (one for one in with_meanings(self.seed) if _split_of(one[1]) == "test")
         return (anchors(meaning, target, getattr(sentence, target)) for meaning, sentence in tests)

@@ -88,9 +88,9 @@ def _own_files(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
     match rule:
         case "corpus":
             direction = wildcards["direction"]
-            return experiment.sources[experiment.directions[direction].train].watched(direction, "train", "dev")
+            return experiment.sources[experiment.directions[direction].train].own_files(direction, "train", "dev")
         case "testset":
-            return experiment.sources[wildcards["testset"]].watched(wildcards["direction"], "test")
+            return experiment.sources[wildcards["testset"]].own_files(wildcards["direction"], "test")
         case "fetch_backbone":
             return filter(None, [experiment.backbones[wildcards["backbone"]].own_folder])
         case "adopt_adapter":
