@@ -75,6 +75,13 @@ def test_each_writer_has_a_shard_of_its_own_and_reads_all(tmp_path):
     assert len(Store(tmp_path)) == 2
 
 
+def test_many_shards_are_read_without_opening_all_at_once(tmp_path):
+    for place in range(70):
+        fill(tmp_path, **{str(place): place})
+    with Store(tmp_path) as store:
+        assert [store.get(str(place)) for place in (*range(70), 3)] == [*range(70), 3]
+
+
 def test_a_write_that_fails_names_the_shard_and_keeps_what_was_put(tmp_path):
     """A limit on the size of files stands for a full disk."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

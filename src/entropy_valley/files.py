@@ -10,12 +10,13 @@ import json
 import os
 import re
 import shutil
+import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from entropy_valley import texts
 from entropy_valley.errors import InputError, brief
@@ -198,10 +199,20 @@ def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
             work.rename(folder)
 
 
-def locked(folder: Path) -> FileLock:
-    """The lock of ``folder``, a file beside it: a block with it waits while another process has it."""
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of ``folder``, a file beside it; wait while another process holds it, of any workflow."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    return FileLock(folder.with_name(f".{folder.name}.lock"))
+    lock = FileLock(folder.with_name(f".{folder.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        print(f"{folder}: another job is using it; waiting", file=sys.stderr, flush=True)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 # --- Digests: of values by their JSON text, of files by their bytes.

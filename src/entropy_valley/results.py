@@ -109,6 +109,8 @@ def entries(path: Path) -> dict[System, dict[str, Any]]:
 ENDING = ".made.json"
 SET_FILES = [name for rows in (TRANSLATIONS, SCORES) for name in (rows, header_path(rows).name)]
 HEADERS = {*SET_FILES} - {TRANSLATIONS, SCORES}
+CODE = {".py", ".json", ".csv"}  # the endings of the package's files that make numbers, and the folders with them
+COMPUTING = ("data", "decoding", "experiment/demo", "lengths", "model", "scoring", "training", "translation")
 SHORT = 12  # hex digits of a digest in print
 _AGAIN = "Remove the result beside it and run again."
 CARD = "README.md"  # of an adapter: for people, who may edit it
@@ -212,9 +214,9 @@ def require_sound(path: Path, root: str | Path, seen: set[Path]) -> None:
 
 @functools.cache
 def code_digest() -> str:
-    """That of the package's code."""
+    """That of the code that makes numbers: an edit of a table's layout makes no other version of it."""
     package = Path(__file__).parent
-    paths = sorted(package.rglob("*.py"))
+    paths = (path for folder in COMPUTING for path in sorted((package / folder).rglob("*")) if path.suffix in CODE)
     return files.digest({str(path.relative_to(package)): files.file_digest(path) for path in paths})
 
 

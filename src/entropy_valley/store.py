@@ -21,6 +21,7 @@ from entropy_valley import files, machine
 
 _START, _END = b'{"key":"', b'"'  # how a line begins, and what ends its key
 _SUM = b',"sum":"'  # what stands before its sum
+_OPEN = 64  # shards that are open at once
 
 
 class _Location(NamedTuple):
@@ -40,15 +41,23 @@ class Store:
     def __init__(self, folder: str | Path | None) -> None:
         self._folder = None if folder is None else Path(folder)
         self._shard: IO[bytes] | None = None
+        self._reading: dict[Path, IO[bytes]] = {}
 
     def get(self, key: str) -> Any | None:
         """The value of ``key``; None if there is none."""
         if (place := self._lines.get(key)) is None:
             return None
-        with open(place.shard, "rb") as file:
-            file.seek(place.start)
-            line = file.read(place.length)
-        return json.loads(line)["value"] if line == _summed(line.rpartition(_SUM)[0]) else None
+        if place.shard not in self._reading:
+            if len(self._reading) == _OPEN:
+                self._close()
+            self._reading[place.shard] = open(place.shard, "rb")  # noqa: SIM115 - closed with the store
+        line = os.pread(self._reading[place.shard].fileno(), place.length, place.start)
+        if line != _summed(line.rpartition(_SUM)[0]):
+            return None
+        try:
+            return json.loads(line)["value"]
+        except (ValueError, LookupError, RecursionError):  # not written by a store
+            return None
 
     def put(self, key: str, value: Any) -> None:
         """Store a value. When this returns, it survives a kill of the process. A job that nears its time limit is
@@ -72,6 +81,7 @@ class Store:
         return self
 
     def __exit__(self, *failure: Any) -> None:
+        self._close()
         if self._shard is not None:
             with files.naming(Path(self._shard.name)):  # where the disk is full, what was put is still to be written
                 self._shard.close()
@@ -89,6 +99,10 @@ class Store:
                         lines[key] = _Location(shard, start, len(line))
                     start += len(line)
         return lines
+
+    def _close(self) -> None:
+        while self._reading:
+            self._reading.popitem()[1].close()
 
     def _new_shard(self, folder: Path) -> IO[bytes]:
         folder.mkdir(parents=True, exist_ok=True)

@@ -68,12 +68,13 @@ def test_the_reverse_direction_has_them_with_swapped_roles(source):
     assert len(tests[0]) == 9 and pairs(tests[1]) == [pair[::-1] for pair in pairs(tests[0])]
 
 
-def test_other_keys(source, folder):
-    rows = [{"translation": {"en": f"en {n}", "zh": f"zh {n}"}} for n in range(3)]
+def test_keys_may_be_nested_and_rows_left_out(source, folder, capsys):
+    rows = [{"translation": {"en": f"en {n}", "zh": f"zh {n}"}, "bad": n == 1} for n in range(3)]
     files.write_jsonl(folder / "sets/enzh_test.jsonl", rows)
     keys = {language: f"translation.{language}" for language in ("en", "zh")}
-    read = build.testset(spec(source | {"keys": keys, "rows": {"test": 3}}, limit=None))
-    assert [row["source"] for row in read] == ["en 0", "en 1", "en 2"]
+    read = build.testset(spec(source | {"keys": keys, "without": {"bad": True}, "rows": {"test": 3}}, limit=None))
+    assert [row["source"] for row in read] == ["en 0", "en 2"]
+    assert "enzh_test.jsonl: 1 of 3 rows are left out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,7 @@ def test_other_keys(source, folder):
         ({"keys": {"zh": "chinese"}}, r"enzh_train.jsonl:1: no chinese"),
         ({"keys": {"zh": "idx"}}, r"enzh_train.jsonl:1: idx is \d+, not a text"),
         ({"keys": {"zh": "en.zh"}}, r"enzh_train.jsonl:1: no en.zh"),
+        ({"without": {"bad": True}}, r"enzh_train.jsonl:1: no bad"),
         ({"files": {"en-de": NAMES["en-zh"]}}, "has no train file of en-zh"),
         ({"folder": None, "dataset": "a/b"}, "data set a/b: is not downloaded yet"),
     ],

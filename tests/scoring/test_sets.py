@@ -158,6 +158,7 @@ def test_outputs_that_are_not_of_the_test_set_are_named(tmp_path, ids, says):
     [
         ("[1.0]", "metric 'mine': gave 1 scores for 2 sentences"),
         ("[1.0, float('nan')]", "metric 'mine': gave nan for sentence 2"),
+        ("{0: 0.9, 1: 0.8}", "metric 'mine': gave a dict, not a score for each sentence"),
         ("1 / 0", "mine.py, Mine.segment_scores: metric 'mine', 2 sentences: ZeroDivisionError: division by zero"),
         ("['high', 'low']", "mine.py, Mine.segment_scores: metric 'mine', 2 sentences: ValueError: could not convert"),
     ],

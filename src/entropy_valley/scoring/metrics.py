@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeGuard
@@ -136,8 +136,11 @@ def score(
     segments, problem, about = None, "", f"metric {name!r}, {count} sentences{place}"
     if scores_segments(metric):
         with plugins.calling(metric, "segment_scores", about):
-            segments = [float(value) for value in metric.segment_scores(*texts)]
-        if len(segments) != count:
+            answer = metric.segment_scores(*texts)
+            segments = [float(value) for value in answer]
+        if isinstance(answer, Mapping | Set):  # whose keys would be taken for scores, or whose order says nothing
+            problem = f"gave a {type(answer).__name__}, not a score for each sentence in their order"
+        elif len(segments) != count:
             problem = f"gave {len(segments)} scores for {count} sentences"
         elif bad := [number for number, value in enumerate(segments, 1) if not math.isfinite(value)]:
             problem = f"gave {segments[bad[0] - 1]} for sentence {bad[0]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -181,6 +182,10 @@ class JsonLines(Source):
     keys: dict[Language, str] = Field(
         {}, description="key of each language; dots for nested ones, as translation.en; default: its code, like en"
     )
+    without: dict[str, bool | int | str] | None = Field(
+        None,
+        description="leaves out rows in which a key has this value, as {is_bad_source: true}; the log has their number",
+    )
 
     @property
     def download(self) -> HubFiles | None:
@@ -191,11 +196,18 @@ class JsonLines(Source):
         path = self._path(direction, split)
         require_as_downloaded(Path(self.folder or ""), path)
         keys = [self.keys.get(language, language) for language in direction.split("-")]
-        rows = files.read_jsonl(path)
+        unwanted = self.without or {}
+        rows = files.read_jsonl(path, list(unwanted))
         if self.rows.get(split, len(rows)) != len(rows):
             problem = f"{len(rows)} rows instead of {self.rows[split]}"
             raise InputError(path, problem, "Get the whole file, or correct the source's `rows`.")
-        return (self._pair(path, number, row, keys) for number, row in enumerate(rows, 1))
+        kept = []  # with the line of the file, which errors name
+        for number, row in enumerate(rows, 1):
+            if all(row[key] != value for key, value in unwanted.items()):
+                kept.append((number, row))
+        if len(kept) < len(rows):
+            print(f"{path}: {len(rows) - len(kept)} of {len(rows)} rows are left out", file=sys.stderr, flush=True)
+        return (self._pair(path, number, row, keys) for number, row in kept)
 
     def settings(self, direction: str, *splits: str) -> JsonObject:
         """As of any source, but only the files of these splits."""
