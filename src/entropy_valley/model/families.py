@@ -58,6 +58,7 @@ class Config(Foreign):
     qk_norm: bool = False
     causal: bool = False
     float32_rotary: bool = False
+    to_dict = Foreign.model_dump  # as PEFT calls it, which asks whether the head is tied
 
     @property
     def head_width(self) -> int:

@@ -15,7 +15,7 @@ from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model, fetch_adapter, torch_dtype
 from entropy_valley.model.prompt import attention_of
 from entropy_valley.settings import JsonObject
-from entropy_valley.training.adapter import lora_modules, summary
+from entropy_valley.training.adapter import lora_modules
 
 
 def adopt(
@@ -73,8 +73,8 @@ def _take(spec: JsonObject, backbone: Path, out: Path, folder: Path, source: Jso
         "spec": spec,
         "source": source,
         "family": family.name,
+        "vocabulary": model.config.vocab_size,
         **differences,
-        **summary(given, model),
     }
     with files.atomic_folder(out) as new:
         adapters.write_adapter(given, new, facts=facts)

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from entropy_valley import files
-from entropy_valley.model.adapters import FACTS, SETTINGS, Settings, read_facts
+from entropy_valley.model.adapters import FACTS, SETTINGS, read_facts
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import PREFIX, attention_of
 from entropy_valley.results import CARD
@@ -51,7 +51,7 @@ def write_card(folder: Path, layout: str = "stock") -> None:
     if "spec" in facts and not (folder / CARD).exists():
         # Too little is said, or of other types.
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
-            files.write_text(folder / CARD, card(facts, read_object(folder / SETTINGS, Settings), layout))
+            files.write_text(folder / CARD, card(facts, read_object(folder / SETTINGS), layout))
 
 
 def card(facts: JsonObject, settings: JsonObject, layout: str = "stock") -> str:

@@ -18,6 +18,8 @@ Targets = Literal["blocks", "by_name"]
 Weight = Literal["1/t", "none"]
 Normaliser = Literal["token", "sequence", "masked", "micro_batch"]
 EosPadding = Annotated[int, Field(ge=0)] | Literal["batch"]
+# The end of an adapted module's name in the stock class, as PEFT matches it.
+Module = Annotated[str, Field(pattern=r"(([qkvo]|gate|up|down)_proj|lm_head)$")]
 Betas = Annotated[tuple[Share, Share], Strict(False)]  # YAML knows lists alone
 
 
@@ -31,10 +33,10 @@ class Peft(Section):
         description="how A and B start; true: A is drawn, B is zero; pissa and olora: as a part of the weight, which "
         "PEFT takes out of it, here and wherever the adapter is loaded",
     )
-    rank_pattern: dict[str, PositiveInt] = Field(
+    rank_pattern: dict[Module, PositiveInt] = Field(
         {}, description="other ranks, by the end of a module's name in the stock class, such as `mlp.up_proj`"
     )
-    alpha_pattern: dict[str, PositiveInt] = Field({}, description="other alphas, as in `rank_pattern`")
+    alpha_pattern: dict[Module, PositiveInt] = Field({}, description="other alphas, as in `rank_pattern`")
 
 
 class Lora(Peft):
@@ -52,7 +54,7 @@ class Lora(Peft):
     @property
     def peft(self) -> dict[str, Any]:
         """The keys of PEFT's `LoraConfig`."""
-        own = {"r": self.rank, "lora_alpha": self.alpha, "lora_dropout": self.dropout}
+        own = {"peft_type": "LORA", "r": self.rank, "lora_alpha": self.alpha, "lora_dropout": self.dropout}
         return own | self.model_dump(include={*Peft.model_fields})
 
 

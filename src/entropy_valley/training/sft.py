@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from entropy_valley import errors, files, machine
 from entropy_valley.errors import InputError
-from entropy_valley.model.checkpoint import checkpoint_digest
+from entropy_valley.model.checkpoint import checkpoint_digest, read_origin
 from entropy_valley.model.load import Backbone, load_backbone
 from entropy_valley.model.prompt import Prompt, attention_of
 from entropy_valley.settings import JsonObject
@@ -161,7 +161,8 @@ def train(job: Finetuning, rank: int) -> None:
             facts["cut"] = pairs.cut
         facts |= {"processes": settings.processes, "micro_tokens": plan.micro_tokens, "float32_products": products}
         backbone.model.eval().compiles = False
-        adapter.save(backbone, job.backbone, job.out, facts, done["history"], settings.lora)
+        origin = {"base_model_name_or_path": read_origin(job.backbone).get("repository")}  # never a local path
+        adapter.save(backbone, job.out, settings.lora.peft | origin, facts, done["history"])
         files.write_json(job.logs / "run.json", run)
         checkpoints.clear()
         shutil.rmtree(job.kept, ignore_errors=True)

@@ -25,7 +25,7 @@ from entropy_valley.decoding.requests import reveals_masks
 from entropy_valley.decoding.runner import Memo, Runner
 from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
-from entropy_valley.model.adapters import FACTS, adapter_digest, require_same
+from entropy_valley.model.adapters import FACTS, read_adapter, require_same
 from entropy_valley.model.checkpoint import MANIFEST, Checkpoint
 from entropy_valley.model.prompt import PREFIX, Prompt, attention_of
 from entropy_valley.progress import progress
@@ -97,8 +97,7 @@ class RunModel:
         self.texts = Texts(self.prompt, family.turn_end_id(checkpoint.tokenizer), ids.mask)
         if adapter:
             require_same(adapter, checkpoint.digest, self.attention)
-        # Of the bare backbone None. No tensor is touched but those of an adapter that has no ``adapter.json``.
-        self.adapter_digest = adapter_digest(adapter, family) if adapter else None
+        self.adapter_digest = read_adapter(adapter, family).digest if adapter else None  # of the bare backbone
         self.digest = files.digest([checkpoint.digest, self.adapter_digest])  # one name of both together
         self.shifted: bool = spec["shifted"]
         self.precision: str = spec["precision"]
