@@ -155,9 +155,6 @@ class Training(Section):
     checkpoint_every: Runtime[PositiveInt] = Field(
         1000, description="steps between checkpoints that a killed run resumes from"
     )
-    wandb: Runtime[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] | None] = Field(
-        None, description="log to this project of Weights & Biases too; needs its package and an account"
-    )
     lora: Lora
     loss: Loss = Loss()
 

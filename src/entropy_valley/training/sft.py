@@ -57,7 +57,6 @@ class Finetuning:
     micro_tokens: int | Auto = AUTO
     device: str = "cpu"
     activation_checkpointing: bool | Auto = AUTO
-    wandb: str | None = None
 
     @property
     def settings(self) -> Training:
@@ -254,9 +253,7 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
         print(f"continuing after step {first} of {steps}", file=sys.stderr)
     shown: AbstractContextManager[Report] = nullcontext(lambda scalars: None)
     if trainer.rank == 0:
-        name = "/".join(job.logs.parts[-3:])
-        wandb = {"project": job.wandb, "name": name, "id": job.key} if job.wandb else None
-        shown = reports(job.logs, first, steps, "fine-tuning", wandb=wandb)
+        shown = reports(job.logs, first, steps, "fine-tuning")
     with shown as report:
         for step in range(first, steps):
             scalars = trainer.step(step)
