@@ -10,9 +10,9 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from entropy_valley import plugins
 from entropy_valley.errors import InputError, brief
@@ -35,7 +35,7 @@ COMPUTED = {
 }  # fmt: skip
 
 
-class Config(Foreign):
+class Config(Foreign, extra="forbid"):
     """The shape of a decoder, under transformers' names, and what its family adds: biases of q, k and v, norms of the
     heads of q and k, attention to the past alone, and rotation in float32.
 
@@ -68,6 +68,14 @@ class Config(Foreign):
     def key_heads(self) -> int:
         """Heads of k and v: those of q unless the checkpoint says otherwise."""
         return self.num_key_value_heads or self.num_attention_heads
+
+    @model_validator(mode="after")
+    def _check_heads(self) -> Self:
+        if (width := self.head_dim or self.hidden_size / self.num_attention_heads) % 2:
+            raise ValueError(f"the width of a head, {width:g}, is not an even number")
+        if self.num_attention_heads % self.key_heads:
+            raise ValueError(f"num_key_value_heads {self.key_heads} does not divide {self.num_attention_heads} heads")
+        return self
 
 
 STOCK_FIELDS = tuple(Config.model_fields)[:11]  # those of the stock classes
