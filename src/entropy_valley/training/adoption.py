@@ -52,9 +52,6 @@ def _take(spec: JsonObject, backbone: Path, out: Path, folder: Path, source: Jso
     family, backbone_digest = find_family(spec["family"]), checkpoint_digest(backbone)
     parts = [folder / name for name in adapters.FILES if (folder / name).exists()]
     source = {**source, "digest": files.digest(files.digests(parts))}
-    present = adapters.read_facts(out)
-    if [present.get(key) for key in ("spec", "backbone_digest", "source")] == [spec, backbone_digest, source]:
-        return
     adapters.require_same(folder, backbone_digest, attention_of(spec))
     given = adapters.read_adapter(folder, family)
     model = empty_model(family, config_arguments(backbone, family), torch_dtype("bfloat16"))
