@@ -84,7 +84,7 @@ def test_a_prompt_in_the_familys_chat(checkpoints, checkpoint):
 
 def test_a_bos_that_the_family_does_not_have(released, monkeypatch):
     monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(FAMILIES["llada"], bos_token=None))
-    with pytest.raises(InputError, match=r"bos: the family llada has no BOS token\. Leave it out"):
+    with pytest.raises(InputError, match=r"bos: the tokenizer has no BOS token\. Set"):
         Translator.load(released / "llada", prompt=PROMPT, ratios=RATIOS, bos=True)
 
 

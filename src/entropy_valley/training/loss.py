@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import sys
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,6 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import Packed, Rows
 from entropy_valley.model.decoder import Decoder
-from entropy_valley.model.prompt import Prompt
-from entropy_valley.settings import JsonObject
 from entropy_valley.training.settings import EosPadding, Loss
 
 # --- Random streams: a step's draws are a pure function of seed and step, without global state.
@@ -60,44 +58,33 @@ class Pairs:
         return len(self.lengths)
 
 
-def tokenise(rows: Sequence[JsonObject], prompt: Prompt, eos_id: int, max_tokens: int, *, cut: bool = False) -> Pairs:
-    """The pairs whose prompt, target and EOS fit into ``max_tokens``; the others are counted, not truncated.
+def fitting_pairs(
+    pairs: Iterable[tuple[Sequence[int], Sequence[int]]], eos_id: int, max_tokens: int, *, cut: bool = False
+) -> Pairs:
+    """The pairs of token ids whose prompt, target and EOS fit into ``max_tokens``; the others are counted.
 
     With ``cut`` their targets are truncated to fit, if at least ``LEAST_CUT`` tokens of them are left.
     Raises InputError if no pair fits.
     """
     tokens = array("i")  # a list would take eight times the memory
     prompts, ends = [], [0]
-    shortened = 0
-    for row in rows:
-        source, target = prompt.encode(row["source"]), prompt.tokens(row["target"])
-        room = max_tokens - len(source) - 1  # for the target without its EOS
+    dropped = shortened = 0
+    for prompt, target in pairs:
+        room = max_tokens - len(prompt) - 1  # for the target without its EOS
         if cut and len(target) > room >= LEAST_CUT:
             target = target[:room]
             shortened += 1
         if len(target) <= room:
-            tokens.extend([*source, *target, eos_id])
-            prompts.append(len(source))
+            tokens.extend([*prompt, *target, eos_id])
+            prompts.append(len(prompt))
             ends.append(len(tokens))
+        else:
+            dropped += 1
     if not prompts:
         remedy = "Raise max_tokens or give shorter pairs."
         raise InputError("max_tokens", f"no pair has at most {max_tokens} tokens", remedy)
     starts, flat = torch.tensor(ends), torch.frombuffer(tokens, dtype=torch.int32)
-    dropped = len(rows) - len(prompts)
     return Pairs(flat, starts[:-1], torch.tensor(prompts), starts.diff(), dropped, shortened)
-
-
-def join_pairs(parts: Sequence[Pairs]) -> Pairs:
-    """Several corpora as one."""
-    lengths = torch.cat([part.lengths for part in parts])
-    return Pairs(
-        torch.cat([part.tokens for part in parts]),
-        lengths.cumsum(0) - lengths,
-        torch.cat([part.prompts for part in parts]),
-        lengths,
-        sum(part.dropped for part in parts),
-        sum(part.cut for part in parts),
-    )
 
 
 class Batches:
@@ -367,12 +354,16 @@ class Canvases:
     Masks are drawn for the whole batch before it is cut into micro-batches. The cut therefore changes only the order of
     floating-point sums, and with ``eos_padding: batch`` or ``time: minibatch`` what these settings refer to. ``prefix``
     says how many rows of a prompt of so many tokens attend to one another alone; None: all rows attend to everything.
+
+    Without ``mask_id``, for a causal family, all of target and EOS are predicted, and nothing is masked: there is no
+    ``time``, ``eps`` or ``weight``. Two backbones get the same pairs in each step if both tokenizers drop the same ones
+    as too long.
     """
 
     pairs: Pairs
     order: Batches
     settings: Loss
-    mask_id: int
+    mask_id: int | None
     seed: int
     passes: Passes = ONE_PASS
     all_mask_share: float = 0.0
@@ -382,15 +373,16 @@ class Canvases:
         indices, random = self.order[step], stream(self.seed, "canvas", step)
         groups = draw_groups(len(indices), self.settings.micro_batch, self.seed, "groups", step)
         layout, sizes = self._layout(indices, groups)
-        times = self._times(sizes, random)
-        masked = torch.zeros_like(layout.is_target)
-        masked[layout.is_target] = draw_masks(times, layout.targets, random, self.settings.at_least_one)
+        times, predicted, inputs = torch.ones(len(indices)), layout.is_target, layout.tokens
+        if self.mask_id is not None:
+            times, predicted = self._times(sizes, random), torch.zeros_like(layout.is_target)
+            predicted[layout.is_target] = draw_masks(times, layout.targets, random, self.settings.at_least_one)
+            inputs = torch.where(predicted, self.mask_id, layout.tokens)
         weights = slot_weights(
-            masked, layout.owner, times, layout.targets, self.settings.weight, self.settings.normaliser, groups
+            predicted, layout.owner, times, layout.targets, self.settings.weight, self.settings.normaliser, groups
         )
-        corrupted = torch.where(masked, self.mask_id, layout.tokens)
         prefixes = [self.prefix(prompt) for prompt in layout.prompts.tolist()] if self.prefix else []
-        return micro_batches(layout, corrupted, masked, weights, sizes, prefixes)
+        return micro_batches(layout, inputs, predicted, weights, sizes, prefixes)
 
     def _layout(self, indices: Tensor, groups: Tensor) -> tuple[BatchLayout, list[int]]:
         """The padded batch, and the number of sequences of each pass."""
@@ -403,35 +395,7 @@ class Canvases:
         return lay_out(self.pairs, indices, eos_padding(lengths, padding, sizes)), sizes
 
     def _times(self, sizes: list[int], random: torch.Generator) -> Tensor:
-        settings = self.settings
-        count = sum(sizes) if settings.time == "sequence" else len(sizes)
-        whole = self.all_mask_share
-        times = draw_times(count, random, eps=settings.eps, all_mask_share=whole, antithetic=settings.antithetic)
-        return times if settings.time == "sequence" else times.repeat_interleave(torch.tensor(sizes))
-
-
-@dataclass(frozen=True)
-class Continuations:
-    """The micro-batches of each step, a pure function of (seed, step): next-token prediction of target and EOS.
-
-    The counterpart of :class:`Canvases` for causal families. Both give the same pairs in each step of fine-tuning if
-    both tokenizers drop the same pairs as too long. The prompt is not predicted. Of ``training.loss`` only
-    ``normaliser`` ("token" and "masked" agree) and ``micro_batch`` apply: nothing is masked, so there is no ``time``,
-    ``eps`` or ``weight``; and ``eos_padding`` would teach nothing, since decoding stops at the first EOS.
-    """
-
-    pairs: Pairs
-    order: Batches
-    normaliser: str
-    seed: int
-    passes: Passes = ONE_PASS
-    micro_batch: int = 4
-
-    def __getitem__(self, step: int) -> list[MicroBatch]:
-        indices = self.order[step]
-        layout = lay_out(self.pairs, indices, torch.zeros_like(indices))
-        ones = torch.ones(len(indices))
-        groups = draw_groups(len(indices), self.micro_batch, self.seed, "groups", step)
-        weights = slot_weights(layout.is_target, layout.owner, ones, layout.targets, "none", self.normaliser, groups)
-        sizes = self.passes.sizes(self.pairs.lengths[indices])
-        return micro_batches(layout, layout.tokens, layout.is_target, weights, sizes)
+        settings, whole = self.settings, self.all_mask_share
+        alike = [1] * sum(sizes) if settings.time == "sequence" else sizes  # sequences that have one rate
+        times = draw_times(len(alike), random, eps=settings.eps, all_mask_share=whole, antithetic=settings.antithetic)
+        return times.repeat_interleave(torch.tensor(alike))

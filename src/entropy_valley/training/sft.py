@@ -16,10 +16,9 @@ import torch
 from pydantic import TypeAdapter
 
 from entropy_valley import errors, files, machine
-from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import checkpoint_digest, read_origin
 from entropy_valley.model.load import Backbone, load_backbone
-from entropy_valley.model.prompt import Prompt, attention_of
+from entropy_valley.model.prompt import Prompt, attention_of, bos_of
 from entropy_valley.settings import JsonObject
 from entropy_valley.training import adapter, deepspeed, memory, processes
 from entropy_valley.training.adapter import attach_lora
@@ -27,14 +26,13 @@ from entropy_valley.training.log import HISTORY, Report, reports, require_finite
 from entropy_valley.training.loss import (
     Batches,
     Canvases,
-    Continuations,
     Pairs,
     Passes,
+    fitting_pairs,
     longest_pair,
     seed_of,
-    tokenise,
 )
-from entropy_valley.training.settings import AUTO, Auto, EosPadding, Training
+from entropy_valley.training.settings import AUTO, Auto, Loss, Training
 
 
 @dataclass(frozen=True)
@@ -170,16 +168,17 @@ def train(job: Finetuning, rank: int) -> None:
 
 
 def _pairs(job: Finetuning, backbone: Backbone) -> Pairs:
-    if job.spec["bos"] and backbone.bos_id is None:
-        raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
-    prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
+    prompt = Prompt(job.spec["prompt"], backbone.tokenizer, bos_of(job.spec["bos"], backbone.bos_id))
     rows = files.read_jsonl(job.corpus, ("source", "target"))[: job.settings.limit]
-    limit = longest_pair(min(job.settings.max_tokens, backbone.context), _padding(job, backbone))
-    return tokenise(rows, prompt, backbone.eos_id, limit, cut=job.settings.too_long == "cut")
+    limit = longest_pair(min(job.settings.max_tokens, backbone.context), _loss(job, backbone).eos_padding)
+    tokens = ((prompt.encode(row["source"]), prompt.tokens(row["target"])) for row in rows)
+    return fitting_pairs(tokens, backbone.eos_id, limit, cut=job.settings.too_long == "cut")
 
 
-def _padding(job: Finetuning, backbone: Backbone) -> EosPadding:
-    return 0 if backbone.family.causal else job.settings.loss.eos_padding
+def _loss(job: Finetuning, backbone: Backbone) -> Loss:
+    """A causal family gets no padding: it would learn nothing from it, since decoding stops at the first EOS."""
+    loss = job.settings.loss
+    return loss.model_copy(update={"eos_padding": 0, "padding_read": False}) if backbone.family.causal else loss
 
 
 def _plan(
@@ -189,24 +188,19 @@ def _plan(
 
     Where the loss depends on the passes, and not only its rounding, ``auto`` is the same number on every GPU.
     """
-    tokens, padding = job.settings.micro_tokens, _padding(job, backbone)
+    tokens, padding = job.settings.micro_tokens, _loss(job, backbone).eos_padding
     if tokens == AUTO and not backbone.family.causal and job.settings.passes_matter:
         tokens = memory.MOST
     longest = int(pairs.lengths.max()) + (0 if padding == "batch" else padding)
     return memory.plan(room, begun.get("micro_tokens", tokens), job.activation_checkpointing, longest)
 
 
-def _batches(job: Finetuning, backbone: Backbone, pairs: Pairs, passes: Passes) -> Canvases | Continuations:
-    """The batches of every step: masked canvases, or continuations for a causal family.
-
-    Two backbones get the same pairs in each step if their tokenizers drop the same pairs as too long. The order inside
-    a batch depends on the tokenizer.
-    """
-    settings, seed = job.settings, job.spec["seed"]
-    order = Batches(pairs.lengths, settings.global_batch, seed)
-    if backbone.family.causal:
-        return Continuations(pairs, order, settings.loss.normaliser, seed, passes, settings.loss.micro_batch)
-    return Canvases(pairs, order, settings.loss, backbone.mask_id, seed, passes, prefix=backbone.prefix)
+def _batches(job: Finetuning, backbone: Backbone, pairs: Pairs, passes: Passes) -> Canvases:
+    """The batches of every step. The order inside a batch depends on the tokenizer."""
+    loss, seed = _loss(job, backbone), job.spec["seed"]
+    order = Batches(pairs.lengths, job.settings.global_batch, seed)
+    mask = None if backbone.family.causal else backbone.mask_id
+    return Canvases(pairs, order, loss, mask, seed, passes, prefix=backbone.prefix)
 
 
 @dataclass(frozen=True)
@@ -214,7 +208,7 @@ class _Trainer:
     """Runs optimiser steps; a step depends on its number and the state, not on earlier random draws."""
 
     model: Any
-    batches: Canvases | Continuations
+    batches: Canvases
     rank: int
     world: int
 
