@@ -118,27 +118,19 @@ class Batches:
         return indices[self._lengths[indices].argsort(stable=True)]
 
 
-def eos_padding(lengths: Tensor, padding: EosPadding, sizes: list[int]) -> Tensor:
-    """The number of extra EOS targets of each sequence: ``padding`` (the paper's is 0), or with "batch" as many as
-    reach the longest sequence of the micro-batch (LLaDA's recipe). ``sizes``: sequences of each micro-batch."""
-    if padding != "batch":
-        return torch.full_like(lengths, padding)
-    return torch.cat([part.max() - part if len(part) else part for part in lengths.split(sizes)])
-
-
 def draw_groups(count: int, size: int, *key: Any) -> Tensor:
     """The number of the group of each of ``count`` sequences, (count,): groups of ``size`` (the last: the rest)."""
     return torch.randperm(count, generator=stream(*key)) // size
 
 
-def read_padding(lengths: Tensor, groups: Tensor) -> Tensor:
+def group_padding(lengths: Tensor, groups: Tensor) -> Tensor:
     """The number of tokens by which each sequence is shorter than the longest of its group, (batch,)."""
     longest = torch.zeros(int(groups.max()) + 1, dtype=lengths.dtype).scatter_reduce(0, groups, lengths, "amax")
     return longest[groups] - lengths
 
 
 def longest_pair(limit: int, padding: EosPadding) -> int:
-    """The most tokens of a pair that stays within ``limit`` with its :func:`eos_padding`."""
+    """The most tokens of a pair that stays within ``limit`` with its ``padding``."""
     return limit if padding == "batch" else limit - padding
 
 
@@ -216,35 +208,33 @@ def draw_masks(times: Tensor, targets: Tensor, random: torch.Generator, at_least
 
 @dataclass(frozen=True)
 class Passes:
-    """Passes of at most ``tokens`` tokens (``eos_padding`` included), distributed over ``ranks``."""
+    """Passes of at most ``tokens`` tokens, distributed over ``ranks``."""
 
     tokens: int = sys.maxsize
     ranks: int = 1
 
-    def sizes(self, lengths: Tensor, padding: EosPadding = 0) -> list[int]:
-        """The number of sequences of each micro-batch (0 allowed), for a batch with these ``lengths``, shortest first
-        if padded to the longest of a pass.
+    def sizes(self, lengths: Tensor) -> list[int]:
+        """The number of sequences of each micro-batch (0 allowed), for a batch with these ``lengths``.
 
         Each rank runs the same, smallest possible number of micro-batches. Their largest is then made as small as
         possible, so that no rank waits long. A sequence of more than ``tokens`` runs alone.
         """
-        uniform = padding == "batch"
-        costs = (lengths if padding == "batch" else lengths + padding).tolist()
+        costs = lengths.tolist()
         limit = min(self.tokens, len(costs) * max(costs))
-        count = -(-len(_filled(costs, limit, uniform)) // self.ranks) * self.ranks
-        even = bisect.bisect_left(range(limit), True, key=lambda tokens: len(_filled(costs, tokens, uniform)) <= count)
-        sizes = _filled(costs, even, uniform)
+        count = -(-len(_filled(costs, limit)) // self.ranks) * self.ranks
+        even = bisect.bisect_left(range(limit), True, key=lambda tokens: len(_filled(costs, tokens)) <= count)
+        sizes = _filled(costs, even)
         return sizes + [0] * (count - len(sizes))
 
 
 ONE_PASS = Passes()
 
 
-def _filled(costs: list[int], limit: int, uniform: bool) -> list[int]:
-    """Sizes of consecutive parts of at most ``limit``; with ``uniform`` a part is padded to its last sequence."""
+def _filled(costs: list[int], limit: int) -> list[int]:
+    """Sizes of consecutive parts of at most ``limit``."""
     sizes, total = [0], 0
     for cost in costs:
-        total = (sizes[-1] + 1) * cost if uniform else total + cost
+        total += cost
         if sizes[-1] and total > limit:
             sizes.append(0)
             total = cost
@@ -351,9 +341,9 @@ def cross_entropies(model: Decoder, batch: MicroBatch, shifted: bool) -> Tensor:
 class Canvases:
     """The micro-batches of each step: a pure function of (seed, step).
 
-    Masks are drawn for the whole batch before it is cut into micro-batches. The cut therefore changes only the order of
-    floating-point sums, and with ``eos_padding: batch`` or ``time: minibatch`` what these settings refer to. ``prefix``
-    says how many rows of a prompt of so many tokens attend to one another alone; None: all rows attend to everything.
+    Masks, and the groups that share a rate or a padding, are drawn for the whole batch before it is cut into
+    micro-batches: the cut changes only the order of floating-point sums. ``prefix`` says how many rows of a prompt of
+    so many tokens attend to one another alone; None: all rows attend to everything.
 
     Without ``mask_id``, for a causal family, all of target and EOS are predicted, and nothing is masked: there is no
     ``time``, ``eps`` or ``weight``. Two backbones get the same pairs in each step if both tokenizers drop the same ones
@@ -375,7 +365,7 @@ class Canvases:
         layout, sizes = self._layout(indices, groups)
         times, predicted, inputs = torch.ones(len(indices)), layout.is_target, layout.tokens
         if self.mask_id is not None:
-            times, predicted = self._times(sizes, random), torch.zeros_like(layout.is_target)
+            times, predicted = self._times(groups, random), torch.zeros_like(layout.is_target)
             predicted[layout.is_target] = draw_masks(times, layout.targets, random, self.settings.at_least_one)
             inputs = torch.where(predicted, self.mask_id, layout.tokens)
         weights = slot_weights(
@@ -386,16 +376,17 @@ class Canvases:
 
     def _layout(self, indices: Tensor, groups: Tensor) -> tuple[BatchLayout, list[int]]:
         """The padded batch, and the number of sequences of each pass."""
-        lengths, padding = self.pairs.lengths[indices], self.settings.eos_padding
-        if self.settings.padding_read:
-            extra = read_padding(lengths, groups)
-            sizes = self.passes.sizes(lengths + extra)
-            return lay_out(self.pairs, indices, extra, predicted=False), sizes
-        sizes = self.passes.sizes(lengths, padding)
-        return lay_out(self.pairs, indices, eos_padding(lengths, padding, sizes)), sizes
+        settings, lengths = self.settings, self.pairs.lengths[indices]
+        if settings.padding_read or settings.eos_padding == "batch":
+            extra = group_padding(lengths, groups)
+        else:
+            extra = torch.full_like(lengths, settings.eos_padding)
+        layout = lay_out(self.pairs, indices, extra, predicted=not settings.padding_read)
+        return layout, self.passes.sizes(lengths + extra)
 
-    def _times(self, sizes: list[int], random: torch.Generator) -> Tensor:
+    def _times(self, groups: Tensor, random: torch.Generator) -> Tensor:
         settings, whole = self.settings, self.all_mask_share
-        alike = [1] * sum(sizes) if settings.time == "sequence" else sizes  # sequences that have one rate
-        times = draw_times(len(alike), random, eps=settings.eps, all_mask_share=whole, antithetic=settings.antithetic)
-        return times.repeat_interleave(torch.tensor(alike))
+        alike = torch.arange(len(groups)) if settings.time == "sequence" else groups  # what has one rate
+        count = int(alike.max()) + 1
+        times = draw_times(count, random, eps=settings.eps, all_mask_share=whole, antithetic=settings.antithetic)
+        return times[alike]

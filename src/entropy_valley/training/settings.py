@@ -70,16 +70,16 @@ class Loss(Section):
         "each `micro_batch`, then the mean over these",
     )
     micro_batch: PositiveInt = Field(
-        4, description="sequences, drawn from the batch, that share a mean or a padding; passes are cut otherwise"
+        4, description="drawn sequences of a batch that share a mean, a rate or a padding; passes are cut otherwise"
     )
     time: Literal["sequence", "minibatch"] = Field(
-        "sequence", description="one masking rate t for each sequence, or for each micro-batch"
+        "sequence", description="one masking rate t for each sequence, or for each `micro_batch`"
     )
     eps: float = Field(1e-3, gt=0, lt=1, description="the smallest masking rate: t ~ U(eps, 1)")
     antithetic: bool = Field(True, description="spread the rates t evenly over the batch; false: independent draws")
     at_least_one: bool = Field(True, description="mask a slot of a sequence whose draw masks none")
     eos_padding: EosPadding = Field(
-        0, description="extra EOS targets after the first; batch: up to the longest sequence of the micro-batch"
+        0, description="extra EOS targets after the first; batch: up to the longest sequence of the `micro_batch`"
     )
     padding_read: bool = Field(
         False,
@@ -168,8 +168,3 @@ class Training(Section):
             problem = f"the training has {steps} steps, so none is a multiple of {self.keep_every}"
             raise InputError("training.keep_every", problem, "Lower it, or train for more steps.")
         return steps // self.keep_every * self.keep_every
-
-    @property
-    def passes_matter(self) -> bool:
-        """Whether the loss depends on how a batch is cut into passes, and not only its rounding."""
-        return self.loss.time == "minibatch" or self.loss.eos_padding == "batch"

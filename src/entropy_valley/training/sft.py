@@ -184,13 +184,8 @@ def _loss(job: Finetuning, backbone: Backbone) -> Loss:
 def _plan(
     job: Finetuning, backbone: Backbone, pairs: Pairs, room: memory.Room | None, begun: JsonObject
 ) -> memory.PassPlan:
-    """How passes run. A training that goes on keeps the size of its passes: another one draws other dropout masks.
-
-    Where the loss depends on the passes, and not only its rounding, ``auto`` is the same number on every GPU.
-    """
+    """How passes run. A training that goes on keeps the size of its passes: another one draws other dropout masks."""
     tokens, padding = job.settings.micro_tokens, _loss(job, backbone).eos_padding
-    if tokens == AUTO and not backbone.family.causal and job.settings.passes_matter:
-        tokens = memory.MOST
     longest = int(pairs.lengths.max()) + (0 if padding == "batch" else padding)
     return memory.plan(room, begun.get("micro_tokens", tokens), job.activation_checkpointing, longest)
 
