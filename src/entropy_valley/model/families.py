@@ -167,7 +167,7 @@ class Family:
 
     def turn_end_id(self, tokenizer: Any) -> int | None:
         """The id of the token that ends a turn of the family's chats; None for a family without chats."""
-        return None if self.turn_end is None else tokenizer.get_vocab().get(self.turn_end)
+        return tokenizer.get_vocab().get(self.turn_end)
 
     def stock_name(self, released: str) -> str:
         """The stock name of a released tensor; other names are returned unchanged."""

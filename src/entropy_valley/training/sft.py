@@ -75,9 +75,7 @@ class Finetuning:
     @property
     def key(self) -> str:
         """What checkpoints belong to; training goes on with the packages that it began with."""
-        facts = {name: self.facts[name] for name in ("data_digest", "seed", "spec")}
-        run = {"processes": self.processes, "micro_tokens": self.micro_tokens}
-        return files.digest([facts | run, self.facts["backbone_digest"], adapter.versions()])
+        return files.digest([self.facts, self.processes, self.micro_tokens, adapter.versions()])
 
     @property
     def kept(self) -> Path:
@@ -97,13 +95,10 @@ def run(job: Finetuning, threads: int) -> None:
 
     Snakemake removes the adapter's files before it repeats the job. Those of the wanted adapter are put back.
     """
-    removed = [path for path in job.kept.glob("*") if not (job.out / path.name).exists()]
-    for path in removed if job.out.is_dir() else ():
-        shutil.copyfile(path, job.out / path.name)
+    if job.out.is_dir() and not job.is_finished() and adapter.is_finished(job.kept, job.facts):
+        shutil.copytree(job.kept, job.out, dirs_exist_ok=True)
     if job.is_finished():
         return
-    for path in removed:
-        (job.out / path.name).unlink(missing_ok=True)
     each = max(1, threads // job.processes)
     if job.processes > 1:
         text = AS_JSON.dump_json(job).decode()
@@ -233,11 +228,11 @@ class _Trainer:
         }
 
 
-def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning, steps: int) -> JsonObject:
+def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning, steps: int) -> dict[str, Any]:
     """Run all steps that are not done; return the progress, steps before a kill included."""
     done = checkpoints.resume(trainer.model)
-    first, history, tokens = done["step"], done["history"], done["tokens"]
-    began = time.perf_counter() - done["seconds"]
+    first, began = done["step"], time.perf_counter() - done["seconds"]
+    done["micro_tokens"] = trainer.batches.passes.tokens
     if trainer.rank == 0 and first:
         print(f"continuing after step {first} of {steps}", file=sys.stderr)
     shown: AbstractContextManager[Report] = nullcontext(lambda scalars: None)
@@ -247,11 +242,10 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
         for step in range(first, steps):
             scalars = trainer.step(step)
             require_finite(scalars, step, steps, job.out)
-            history.append([scalars[name] for name in HISTORY])
-            tokens += int(scalars["tokens"])
+            done["history"].append([scalars[name] for name in HISTORY])
+            done["tokens"] += int(scalars["tokens"])
+            done |= {"step": step + 1, "seconds": time.perf_counter() - began}
             report(scalars)
-            done = {"step": step + 1, "seconds": time.perf_counter() - began, "history": history, "tokens": tokens}
-            done["micro_tokens"] = trainer.batches.passes.tokens
             last = step + 1 == steps
             nears_limit = trainer.rank == 0 and machine.nears_its_limit()
             ending = not last and processes.first_says(nears_limit, trainer.model.device)
