@@ -150,7 +150,10 @@ def test_a_class_is_made_with_the_ratios(released, monkeypatch):
         ({"prompt": None}, "adapter: no prompt is given"),
         ({"backbone": "./nowhere"}, "nowhere: no such folder. Give a folder, or OWNER/NAME"),
         ({"backbone": "someone/model"}, "model: nothing here says of which family it is, and there is no such folder"),
-        ({"adapter": "adapters/mine"}, "mine: cannot be downloaded .*, and there is no such folder here"),
+        (
+            {"adapter": "adapters/mine"},
+            r"mine: cannot be .*`adapter` \(there is no such folder here\)",
+        ),
         ({"backbone": "{}/dream_instruct"}, "model_type 'Dream' is that of several families.* dream, dream_instruct"),
         ({"backbone": "{}/llama3", "family": "llama3"}, "is autoregressive"),
         ({"device": "cuda"}, "device: cuda, but torch sees no GPU"),

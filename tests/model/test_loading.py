@@ -241,5 +241,5 @@ def test_an_index_names_the_files_that_are_read(folder, family):
     first = next(iter(whole))
     assert torch.equal(loaded.get_parameter(family.stock_name(first)), whole[first])
     (folder / names[1]).unlink()
-    with pytest.raises(InputError, match=rf"index.json: names files that are not there: {names[1]}"):
+    with pytest.raises(InputError, match=rf"{names[1]}: file not found"):
         load_backbone(folder, family.name)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import functools
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +34,6 @@ from entropy_valley.model.wrapped import Wrapped, stock_module
 from entropy_valley.settings import JsonObject, read_object
 
 NO_TOKEN = -1  # an id that no token has
-NO_FOLDER = "and there is no such folder here"
 
 
 @dataclass(frozen=True)
@@ -298,7 +295,8 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
     names = [family] if family else [one.name for one in FAMILIES.values() if one.release(repository)]
     if not names:
         remedy = f"Give its family, one of {', '.join(FAMILIES)}; {NEW_FAMILY}."
-        raise InputError(repository, f"nothing here says of which family it is, {NO_FOLDER}", remedy)
+        problem = "nothing here says of which family it is, and there is no such folder here"
+        raise InputError(repository, problem, remedy)
     release = find_family(names[0]).release(repository) or Release(repository, licence="", config={}, ids={})
     revision = commit or release.revision
     spec: JsonObject = {
@@ -310,8 +308,7 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
     }
     folder = hub.place(repository, revision)
     try:
-        with _maybe_a_folder(repository):
-            fetch(spec, folder, own=False, agreed=True, key="the argument `backbone`")
+        fetch(spec, folder, own=False, agreed=True, key="the argument `backbone` (there is no such folder here)")
     except hub.UnreachableError:
         if (cached := hub.cached(repository, revision)) is None:
             raise
@@ -343,16 +340,5 @@ def find_adapter(name: str | Path) -> Path:
     if (folder := Path(name).expanduser()).is_dir():
         return folder
     repository, commit = hub.named(name)
-    with _maybe_a_folder(repository):
-        return kept_adapter(repository, commit, None, "the argument `adapter`", agreed=True)
-
-
-@contextlib.contextmanager
-def _maybe_a_folder(repository: str) -> Iterator[None]:
-    """Let an error of the hub also say that no folder has this name: one may have been meant, such as adapters/mine."""
-    try:
-        yield
-    except InputError as error:
-        if error.place != repository:
-            raise
-        raise type(error)(repository, f"{error.problem}, {NO_FOLDER}", error.remedy) from None
+    key = "the argument `adapter` (there is no such folder here)"
+    return kept_adapter(repository, commit, None, key, agreed=True)

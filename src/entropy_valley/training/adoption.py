@@ -36,7 +36,7 @@ def adopt(
     if folder and not folder.is_dir():
         raise InputError(folder, "no such folder", f"Correct {key}.")
     given = spec["source"]
-    with files.locked(work):  # of two runs one works, and the other finds its work
+    with files.locked(work):  # two runs do it one after the other
         if folder:
             _take(spec, backbone, out, folder, {})
             return
