@@ -162,7 +162,3 @@ class Checkpoints:
             for old in self._folder.glob("step*"):
                 if old.name != tag:
                     shutil.rmtree(old)
-
-    def clear(self) -> None:
-        """Remove the work folder, once the adapter is saved."""
-        shutil.rmtree(self._folder, ignore_errors=True)

@@ -156,8 +156,8 @@ def train(job: Finetuning, rank: int) -> None:
         origin = {"base_model_name_or_path": read_origin(job.backbone).get("repository")}  # never a local path
         adapter.save(backbone, job.out, settings.lora.peft | origin, facts, done["history"])
         files.write_json(job.logs / "run.json", run)
-        checkpoints.clear()
-        shutil.rmtree(job.kept, ignore_errors=True)
+        for folder in (job.work, job.kept):
+            shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # a disk without hard links keeps none
             shutil.copytree(job.out, job.kept, copy_function=os.link)
 
