@@ -268,24 +268,17 @@ class MicroBatch:
         return MicroBatch(packed, self.rows.to(device), self.labels.to(device), self.weights.to(device))
 
 
-def slot_weights(
-    masked: Tensor,
-    owner: Tensor,
-    times: Tensor,
-    targets: Tensor,
-    weight: str,
-    normaliser: str,
-    groups: Tensor,
-) -> Tensor:
-    """The factor of each slot's CE in the batch's loss, (rows,); 0 for slots that are not masked.
+def slot_weights(layout: BatchLayout, masked: Tensor, times: Tensor, groups: Tensor, settings: Loss) -> Tensor:
+    """The factor of each slot's CE in the batch's loss, (rows,); 0 for slots that are not ``masked``, (rows,).
 
-    ``weight``: "1/t" as in the likelihood bound, "none" for plain CE. ``normaliser``: "token" divides by sum |y|
-    (LLaDA's loss up to a constant), "sequence" by |y| of the sequence and by the batch size, "masked" by the number of
-    masked slots, "micro_batch" by that of the sequence's group (``groups``: its number, (batch,)) and by the number of
-    groups.
+    ``settings.weight``: "1/t" as in the likelihood bound, "none" for plain CE. ``settings.normaliser``: "token" divides
+    by sum |y| (LLaDA's loss up to a constant), "sequence" by |y| of the sequence and by the batch size, "masked" by the
+    number of masked slots, "micro_batch" by that of the sequence's group (``groups``: its number, (batch,)) and by the
+    number of groups.
     """
-    factor = torch.reciprocal(times) if weight == "1/t" else torch.ones_like(times)
-    if normaliser == "micro_batch":
+    owner, targets = layout.owner, layout.targets
+    factor = torch.reciprocal(times) if settings.weight == "1/t" else torch.ones_like(times)
+    if settings.normaliser == "micro_batch":
         counts = torch.bincount(groups[owner[masked]], minlength=int(groups.max()) + 1)
         divisor = (counts.clamp(min=1) * len(counts))[groups]  # the mean of a group without masks is 0
     else:
@@ -293,7 +286,7 @@ def slot_weights(
             "token": targets.sum().expand(len(targets)),
             "sequence": targets * len(targets),
             "masked": masked.sum().clamp(min=1).expand(len(targets)),
-        }[normaliser]
+        }[settings.normaliser]
     return (factor / divisor)[owner] * masked
 
 
@@ -368,9 +361,7 @@ class Canvases:
             times, predicted = self._times(groups, random), torch.zeros_like(layout.is_target)
             predicted[layout.is_target] = draw_masks(times, layout.targets, random, self.settings.at_least_one)
             inputs = torch.where(predicted, self.mask_id, layout.tokens)
-        weights = slot_weights(
-            predicted, layout.owner, times, layout.targets, self.settings.weight, self.settings.normaliser, groups
-        )
+        weights = slot_weights(layout, predicted, times, groups, self.settings)
         prefixes = [self.prefix(prompt) for prompt in layout.prompts.tolist()] if self.prefix else []
         return micro_batches(layout, inputs, predicted, weights, sizes, prefixes)
 
