@@ -10,7 +10,7 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -58,7 +58,7 @@ class Config(Foreign, extra="forbid"):
     qk_norm: bool = False
     causal: bool = False
     float32_rotary: bool = False
-    to_dict = Foreign.model_dump  # as PEFT calls it, which asks whether the head is tied
+    to_dict: ClassVar = Foreign.model_dump  # as PEFT calls it, which asks whether the head is tied
 
     @property
     def head_width(self) -> int:
