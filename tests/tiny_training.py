@@ -8,7 +8,7 @@ from pathlib import Path
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.training import loss as canvases
-from entropy_valley.training.loss import ONE_PASS, Batches, tokenise
+from entropy_valley.training.loss import ONE_PASS, Batches, fitting_pairs
 from entropy_valley.training.settings import Loss
 
 REPOSITORY = Path(__file__).parents[1]
@@ -33,7 +33,9 @@ RUN = {"processes": 1, "micro_tokens": 40}  # how it runs
 
 
 def pairs_of(backbone, max_tokens=96):
-    return tokenise(ROWS, Prompt(TEMPLATE, backbone.tokenizer), backbone.eos_id, max_tokens)
+    prompt = Prompt(TEMPLATE, backbone.tokenizer)
+    tokens = ((prompt.encode(row["source"]), prompt.tokens(row["target"])) for row in ROWS)
+    return fitting_pairs(tokens, backbone.eos_id, max_tokens)
 
 
 def canvases_of(backbone, *, pairs=None, batch=8, seed=1, passes=ONE_PASS, **loss):
@@ -44,7 +46,8 @@ def canvases_of(backbone, *, pairs=None, batch=8, seed=1, passes=ONE_PASS, **los
 
 def continuations_of(backbone, *, batch=8, seed=1, passes=ONE_PASS, normaliser="token"):
     pairs = pairs_of(backbone)
-    return canvases.Continuations(pairs, Batches(pairs.lengths, batch, seed), normaliser, seed, passes)
+    order, loss = Batches(pairs.lengths, batch, seed), Loss(normaliser=normaliser)
+    return canvases.Canvases(pairs, order, loss, None, seed, passes)
 
 
 def batches_of(backbone, **options):

@@ -92,6 +92,7 @@ def _error(items: Iterable[Mapping[str, Any]]) -> ValidationError:
 # What is wrong, by pydantic's type of an error, where its own words are about Python's objects.
 _WORDS = {
     "missing": "it is required",
+    "extra_forbidden": "is not known here",
     "model_type": "must be a block of keys",
     "dict_type": "must be a block of keys",
     "list_type": "must be a list, in brackets: [ ]",

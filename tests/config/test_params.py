@@ -81,7 +81,7 @@ EXECUTION = {
     "models": "elsewhere",
     "device": "cpu",
     "store": False,
-    "training": {"processes": 4, "micro_tokens": "auto", "checkpoint_every": 7, "wandb": "mine"},
+    "training": {"processes": 4, "micro_tokens": "auto", "checkpoint_every": 7},
     "decoding": {"shards": 3},
 }
 LABELS = {

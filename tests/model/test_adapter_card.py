@@ -16,10 +16,10 @@ TRAINED |= {"pairs": 200000, "steps": 6250, "trainable_parameters": 167772160, "
 
 @pytest.fixture
 def written(tmp_path):
-    def write(facts, settings=SETTINGS, **more):
+    def write(facts, settings=SETTINGS):
         files.write_json(tmp_path / "adapter.json", facts)
         files.write_json(tmp_path / "adapter_config.json", settings)
-        write_card(tmp_path, **more)
+        write_card(tmp_path)
         card = tmp_path / "README.md"
         return card.read_text(encoding="utf-8") if card.exists() else None
 
@@ -49,7 +49,7 @@ def test_an_adopted_adapter_says_from_where_it_is(written):
 def test_another_attention_than_that_of_peft_is_said(written, tmp_path):
     assert "attention" not in written(TRAINED)
     (tmp_path / "README.md").unlink()
-    text = written({**TRAINED, "spec": SPEC | {"attention": "prefix"}}, layout="released")
+    text = written({**TRAINED, "spec": SPEC | {"attention": "prefix"}})
     assert "`attention: prefix`: the rows of the prompt" in text and "computes another function" in text
 
 

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from entropy_valley.errors import InputError
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model, torch_dtype
@@ -159,14 +158,3 @@ def test_every_name_and_shape_is_the_released_one(repository, model):
 def test_a_release_is_known_before_its_download(repository):
     family = RELEASES[repository]
     assert family.release(repository).config.items() <= family.to_stock(PUBLISHED[repository]).items()
-
-
-@pytest.mark.parametrize("field", sorted(FAMILIES["llada"].fixed))
-def test_what_lladas_config_leaves_out_is_as_its_authors_class_has_it(field, tmp_path):
-    family = FAMILIES["llada"]
-    (tmp_path / "config.json").write_text(json.dumps({key: LLADA[key] for key in LLADA if key != field}))
-    if field not in family.defaults:
-        assert config_arguments(tmp_path, family)
-    else:
-        with pytest.raises(InputError, match=f"{field} is {family.defaults[field]!r}, not {family.fixed[field]!r}"):
-            config_arguments(tmp_path, family)

@@ -20,7 +20,15 @@ from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import empty_model
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.training.adapter import lora_modules
-from entropy_valley.training.loss import Passes, cross_entropies, draw_groups, draw_masks, draw_times, stream, tokenise
+from entropy_valley.training.loss import (
+    Passes,
+    cross_entropies,
+    draw_groups,
+    draw_masks,
+    draw_times,
+    fitting_pairs,
+    stream,
+)
 from entropy_valley.training.settings import Loss, Training
 
 THEIRS = {"weight": "none", "normaliser": "micro_batch", "antithetic": False, "at_least_one": False}
@@ -152,9 +160,9 @@ def test_long_targets_are_cut_where_five_tokens_stay(load):
     whole = pairs_of(backbone)
     limit = int(whole.lengths.median())
     prompt = Prompt("De: {src}\n", backbone.tokenizer)
-    pairs, expected, cut = tokenise(ROWS, prompt, backbone.eos_id, limit, cut=True), [], 0
-    for row in ROWS:
-        source, target = prompt.encode(row["source"]), prompt.tokens(row["target"])
+    tokens = [(prompt.encode(row["source"]), prompt.tokens(row["target"])) for row in ROWS]
+    pairs, expected, cut = fitting_pairs(tokens, backbone.eos_id, limit, cut=True), [], 0
+    for source, target in tokens:
         if len(source) + len(target) > limit - 1:
             left = limit - 1 - len(source)
             if left < 5:

@@ -6,9 +6,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_training import canvases_of, pairs_of
+from tiny_training import canvases_of
 
-from entropy_valley.training.loss import Batches, Passes, draw_masks, draw_times, eos_padding, lay_out, stream
+from entropy_valley.training.loss import Batches, Passes, draw_groups, draw_masks, draw_times, stream
 
 LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=60).map(torch.tensor)
 
@@ -47,23 +47,27 @@ def test_alike_batches_hold_one_length_each_and_epochs_and_seeds_differ():
 
 @pytest.mark.parametrize("padding", [0, 3, "batch"])
 def test_eos_padding(load, padding):
+    """However the batch is cut into passes."""
     backbone = load()
-    pairs, indices = pairs_of(backbone), torch.arange(6)
-    extra = eos_padding(pairs.lengths[indices], padding, [4, 0, 2])
-    layout = lay_out(pairs, indices, extra)
+    canvases = canvases_of(backbone, passes=Passes(40, ranks=2), eos_padding=padding)
+    indices, groups = canvases.order[0], draw_groups(8, 4, 1, "groups", 0)
+    layout, _ = canvases._layout(indices, groups)
+    extra = layout.lengths - canvases.pairs.lengths[indices]
     for number, part in enumerate(layout.tokens.split(layout.lengths.tolist())):
         assert (part == backbone.eos_id).sum() == 1 + extra[number]
         assert (part[-1 - int(extra[number]) :] == backbone.eos_id).all()
+    assert layout.targets.sum() == layout.is_target.sum() == (layout.lengths - layout.prompts).sum()
     if padding == "batch":
-        assert layout.lengths[:4].unique().numel() == layout.lengths[4:].unique().numel() == 1
+        assert all(layout.lengths[groups == group].unique().numel() == 1 for group in (0, 1))
     else:
         assert (extra == padding).all()
 
 
-def test_one_time_per_minibatch(load):
-    several = canvases_of(load(), passes=Passes(ranks=4), time="minibatch")[0]
-    assert [part.weights.unique().numel() for part in several] == [1] * 4
-    assert torch.cat([part.weights for part in several]).unique().numel() == 4
+def test_one_rate_for_each_micro_batch(load):
+    canvases, groups = canvases_of(load(), time="minibatch"), draw_groups(8, 4, 1, "groups", 0)
+    times = canvases._times(groups, stream(1))
+    assert all(times[groups == group].unique().numel() == 1 for group in (0, 1))
+    assert times.unique().numel() == 2
 
 
 SEEDS = st.integers(0, 2**31)

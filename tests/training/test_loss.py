@@ -70,37 +70,35 @@ def test_packed_and_cut_equals_token_by_token(load, family, weight, normaliser):
 
 
 LENGTHS = st.lists(st.integers(1, 50), min_size=1, max_size=40).map(lambda lengths: torch.tensor(sorted(lengths)))
-PADDINGS = st.sampled_from([0, 3, "batch"])
 
 
-def costs(lengths, sizes, padding):
-    """The tokens of each part, as they run."""
-    for part in lengths.split(sizes):
-        yield int((part.max().expand(len(part)) if padding == "batch" else part + padding).sum()) if len(part) else 0
+def costs(lengths, sizes):
+    """The tokens of each part."""
+    return [int(part.sum()) for part in lengths.split(sizes)]
 
 
-def fits(lengths, sizes, limit, padding):
-    return all(size <= 1 or cost <= limit for size, cost in zip(sizes, costs(lengths, sizes, padding), strict=True))
+def fits(lengths, sizes, limit):
+    return all(size <= 1 or cost <= limit for size, cost in zip(sizes, costs(lengths, sizes), strict=True))
 
 
-@given(LENGTHS, st.integers(1, 200), st.integers(1, 4), PADDINGS)
-def test_parts_hold_the_budget_and_each_sequence_once(lengths, tokens, ranks, padding):
-    sizes = Passes(tokens, ranks).sizes(lengths, padding)
+@given(LENGTHS, st.integers(1, 200), st.integers(1, 4))
+def test_parts_hold_the_budget_and_each_sequence_once(lengths, tokens, ranks):
+    sizes = Passes(tokens, ranks).sizes(lengths)
     assert sum(sizes) == len(lengths) and len(sizes) % ranks == 0
-    assert fits(lengths, sizes, tokens, padding)
+    assert fits(lengths, sizes, tokens)
     assert sizes == sorted(sizes, reverse=True)  # what is empty comes last
 
 
-@given(LENGTHS.filter(lambda lengths: len(lengths) < 9), st.integers(1, 120), st.integers(1, 3), PADDINGS)
-def test_no_cut_has_fewer_rounds_or_a_smaller_largest_part(lengths, tokens, ranks, padding):
-    sizes = Passes(tokens, ranks).sizes(lengths, padding)
-    largest = max(costs(lengths, sizes, padding))
+@given(LENGTHS.filter(lambda lengths: len(lengths) < 9), st.integers(1, 120), st.integers(1, 3))
+def test_no_cut_has_fewer_rounds_or_a_smaller_largest_part(lengths, tokens, ranks):
+    sizes = Passes(tokens, ranks).sizes(lengths)
+    largest = max(costs(lengths, sizes))
     for cuts in range(len(sizes)):
         for places in itertools.combinations(range(1, len(lengths)), cuts):
             other = [end - start for start, end in itertools.pairwise([0, *places, len(lengths)])]
-            if fits(lengths, other, tokens, padding):
+            if fits(lengths, other, tokens):
                 assert -(-len(other) // ranks) == len(sizes) // ranks
-                assert max(costs(lengths, other, padding)) >= largest
+                assert max(costs(lengths, other)) >= largest
 
 
 SEQUENCES = 20_000  # one batch of them tells an expectation to 1 %: the masking rates are antithetic

@@ -145,13 +145,6 @@ def small_gpu(load, monkeypatch):
     return give
 
 
-def test_passes_that_the_loss_depends_on_are_the_same_on_every_gpu(load, corpus, tmp_path):
-    backbone, room = load(), memory.Room(10_000, memory.Demand(fixed=0, kept=2, spared=1))
-    for loss, tokens in (({}, 4096), ({"time": "minibatch"}, memory.MOST), ({"eos_padding": "batch"}, memory.MOST)):
-        job = sft.Finetuning(spec(loss=loss), corpus, *[tmp_path] * 4, checkpoint_every=2, micro_tokens="auto")
-        assert sft._plan(job, backbone, sft._pairs(job, backbone), room, {}).micro_tokens == tokens
-
-
 def test_a_training_that_goes_on_keeps_its_passes(finetune, broken_off, small_gpu, tmp_path):
     """On a smaller GPU it computes layers again instead: the passes decide what dropout draws."""
     job = spec(dropout=0.3)

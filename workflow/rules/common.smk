@@ -151,7 +151,6 @@ def training(wildcards):
         micro_tokens=EXPERIMENT.training_of(run.direction).micro_tokens,
         checkpoint_every=EXPERIMENT.training.checkpoint_every,
         activation_checkpointing=EXPERIMENT.training.activation_checkpointing,
-        wandb=EXPERIMENT.training.wandb,
         work=f"{R}/work/train/{wildcards.direction}.{wildcards.backbone}.seed{wildcards.seed}",
         logs=paths.training_logs(EXPERIMENT, run),
         check=CHECK,

@@ -16,18 +16,17 @@ from entropy_valley.errors import InputError, brief, listed
 from entropy_valley.model import checkpoint
 from entropy_valley.model.families import Family, Size, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, Attention, attention_of
-from entropy_valley.settings import Direction, Foreign, JsonObject, Rate, Share, read_object
+from entropy_valley.settings import Direction, Foreign, JsonObject, Rate, Share, misfits, read_object
 
 if TYPE_CHECKING:
+    from peft import PeftModel
     from torch import Tensor
-    from torch.nn import Module
 
     from entropy_valley.model.decoder import Decoder
 
 WEIGHTS, SETTINGS, FACTS = "adapter_model.safetensors", "adapter_config.json", "adapter.json"
 FILES = (WEIGHTS, SETTINGS, FACTS)
 LOSSES = "losses.csv"  # of one that was trained here
-LARGEST = 2**35  # bytes of an adapter's weights, of which all are read
 
 _PREFIX = "base_model.model."
 _A, _B = ".lora_A.weight", ".lora_B.weight"
@@ -36,12 +35,12 @@ _STOCK = re.compile(r"(model\.(layers\.\d+|norm|embed_tokens)|lm_head)\.([\w.]+\
 Pattern = Annotated[str, Field(pattern=r"^\^?(\.\*)?([\w.]|\\[.w]|\\d\+?)+\$?$")]
 
 
-class Settings(Foreign):
-    """The keys of PEFT's ``LoraConfig`` that change what an adapter computes."""
+class Settings(Foreign, extra="forbid"):
+    """The keys of PEFT's ``LoraConfig`` that change what an adapter computes; another key is an error."""
 
-    peft_type: Literal["LORA"] = "LORA"
-    r: Size = 8
-    lora_alpha: Rate = 8
+    peft_type: Literal["LORA"]
+    r: Size
+    lora_alpha: Rate
     lora_dropout: Share = 0.0
     use_rslora: bool = False
     use_dora: bool = False
@@ -95,27 +94,20 @@ class Adapter:
         return files.digest(content)
 
 
-def of_pattern(patterns: JsonObject, module: str) -> Any:
-    """The value of the first pattern that matches a module's name, as PEFT looks it up; None if none does."""
-    from peft.utils.other import get_pattern_key
-
-    return patterns.get(get_pattern_key([*patterns], module))
-
-
 def from_peft(weights: Mapping[str, Tensor], content: JsonObject, family: Family, place: object) -> Adapter:
     """An adapter from PEFT's tensors, in stock or released names, and the keys of its ``adapter_config.json``.
 
-    Raises one InputError that lists keys that are not known here, and tensors that are of no layer, not finite or
+    Raises one InputError that lists settings that are not known here, and tensors that are of no layer, not finite or
     without their other half. An adapter that changes nothing is an error, too.
     """
-    settings: dict[str, Any] = {"peft_type": "LORA", "r": 8, "lora_alpha": 8}
-    settings |= {key: value for key, value in content.items() if value and key in Settings.model_fields}
+    from peft.utils.other import get_pattern_key
+
+    settings = {key: value for key, value in content.items() if value and key not in _IGNORED}
+    problems = [f"{SETTINGS}: {problem}" for problem in misfits(Settings, settings)]
     # PEFT takes these A and B out of the backbone's weights, whenever it attaches such an adapter.
     changes_base = settings.get("init_lora_weights") in ("pissa", "olora")
     if not changes_base:
         settings.pop("init_lora_weights", None)  # it says nothing about trained tensors
-    others = [key for key, value in content.items() if value and key not in {*Settings.model_fields} | _IGNORED]
-    problems = [f"{key} is {content[key]!r}, which is not computed here" for key in others]
     given = {name.removeprefix(_PREFIX): tensor.detach().cpu().float().contiguous() for name, tensor in weights.items()}
     adapter = Adapter({family.stock_name(name): tensor for name, tensor in given.items()}, settings)
     for name, tensor in adapter.weights.items():
@@ -130,53 +122,47 @@ def from_peft(weights: Mapping[str, Tensor], content: JsonObject, family: Family
     if problems:
         raise InputError(place, listed(problems, 8), f"Give a trained LoRA adapter of {family.name}, saved by PEFT.")
     for key in {"rank_pattern", "alpha_pattern"} & settings.keys():  # written for the names that the tensors have there
-        modules = {name.removesuffix(_A) for name in given if name.endswith(_A)}
-        values = {family.stock_name(module): of_pattern(settings[key], module) for module in sorted(modules)}
-        settings[key] = {module: value for module, value in values.items() if value is not None}
+        patterns, settings[key] = settings[key], {}
+        for module in sorted(name.removesuffix(_A) for name in given if name.endswith(_A)):
+            if (pattern := get_pattern_key([*patterns], module)) in patterns:
+                settings[key][family.stock_name(module)] = patterns[pattern]
     return adapter
 
 
 # --- Attached and merged by PEFT.
 
 
-def inject(model: Module, settings: JsonObject, modules: list[str]) -> None:
+def inject(model: Decoder, settings: JsonObject, modules: list[str]) -> PeftModel:
     """Put PEFT's layers around ``modules`` of ``model``: A and B as they start, in float32, or empty on ``meta``."""
-    from peft import LoraConfig, inject_adapter_in_model
-    from peft.tuners.tuners_utils import cast_adapter_dtype
+    from peft import LoraConfig, PeftModel
 
     config = LoraConfig(**settings, target_modules=modules)
-    inject_adapter_in_model(config, model, low_cpu_mem_usage=next(model.parameters()).is_meta)
-    cast_adapter_dtype(model, "default")
+    return PeftModel(model, config, low_cpu_mem_usage=model.device.type == "meta")
 
 
 def attach(model: Decoder, adapter: Adapter, place: object, merge: bool = False) -> None:
-    """Put an adapter beside the weights of ``model``, in float32, or ``merge`` it: PEFT adds in float32, and rounds
-    once to their dtype.
+    """Put an adapter beside the weights of ``model`` in float32, or ``merge`` it, which rounds once to their dtype.
 
     On ``meta`` nothing is computed: what PEFT and torch find wrong there is an InputError that lists it.
     """
     from peft import set_peft_model_state_dict
-    from peft.tuners.lora import LoraLayer
 
     weights = {name: tensor.to(model.device) for name, tensor in adapter.weights.items()}
     if any(name.startswith(("lm_head.", "model.embed_tokens.")) for name in weights):
         model.untie()
     try:
-        inject(model, adapter.settings, adapter.modules)
+        adapted = inject(model, adapter.settings, adapter.modules)
         loaded: Any = set_peft_model_state_dict(model, weights)
         problems = [f"{name} is of no layer" for name in loaded.unexpected_keys]
         problems += [f"{name} is missing" for name in loaded.missing_keys if ".lora_" in name]
-        for name, layer in [*model.named_modules()] if merge else ():
-            if isinstance(layer, LoraLayer):
-                layer.merge()
-                model.set_submodule(name, layer.get_base_layer())
+        if merge:
+            adapted.merge_and_unload()
     except (RuntimeError, ValueError) as error:  # torch has a line for each tensor of another shape
         if model.device.type != "meta":
             raise
         problems = [line.strip(" \t.") for line in str(error).splitlines()]
     if problems:
-        remedy = "Give a LoRA adapter of this backbone, saved by PEFT. If it cannot be merged: "
-        remedy += "`decoding.merge_adapter: false`, or `merge=False` in Python."
+        remedy = "Give a LoRA adapter of this backbone; if it cannot be merged, `merge_adapter: false` (`merge=False`)."
         raise InputError(place, listed(problems, 8), remedy)
 
 
@@ -189,18 +175,14 @@ def read_adapter(folder: Path, family: Family) -> Adapter:
     Raises InputError as :func:`from_peft` does, and where ``adapter.json`` has the digest of other tensors.
     """
     checkpoint.require_safetensors([path.name for path in folder.glob("*")], folder)
-    settings = read_object(folder / SETTINGS, Settings)
-    checkpoint.read_shapes(files.regular(folder / WEIGHTS, LARGEST))
-    with checkpoint.open_shard(folder / WEIGHTS) as shard:
+    with checkpoint.open_shard(files.regular(folder / WEIGHTS)) as shard:
         weights = {name: shard.get_tensor(name) for name in shard.keys()}  # noqa: SIM118 - not a mapping
-    adapter = from_peft(weights, settings, family, folder)
+    adapter = from_peft(weights, read_object(folder / SETTINGS), family, folder)
     recorded = read_facts(folder).get("adapter_digest")
     if recorded and recorded != adapter.digest:
-        raise InputError(
-            folder / WEIGHTS,
-            f"its tensors have the digest {adapter.digest}, but {FACTS} says {recorded}",
-            "Remove the folder and train again; for an adapter of your own, remove its adapter.json.",
-        )
+        problem = f"its tensors have the digest {adapter.digest}, but {FACTS} says {recorded}"
+        remedy = "Remove the folder and train again; for an adapter of your own, remove its adapter.json."
+        raise InputError(folder / WEIGHTS, problem, remedy)
     return adapter
 
 
@@ -209,8 +191,8 @@ def write_adapter(
 ) -> None:
     """Write a PEFT folder in the released names of ``family``; without a family in stock names, our own layout.
 
-    Modules are full paths: in LLaDA both the LM head and the FFN output are called ``ff_out``. ``facts`` is the content
-    of ``adapter.json``.
+    Modules are full paths: in LLaDA both the LM head and the FFN output are called ``ff_out``. ``facts`` go into
+    ``adapter.json``, with the digest and the number of the tensors.
     """
     named = family.released_name if family else str
     settings = {**adapter.settings, "inference_mode": True}
@@ -221,7 +203,8 @@ def write_adapter(
     checkpoint.write_tensors(weights, folder / WEIGHTS)
     files.write_json(folder / SETTINGS, settings)
     if facts:
-        files.write_json(folder / FACTS, facts)
+        count = sum(tensor.numel() for tensor in adapter.weights.values())
+        files.write_json(folder / FACTS, {**facts, "adapter_digest": adapter.digest, "trainable_parameters": count})
 
 
 class Spec(Foreign):
@@ -250,36 +233,26 @@ def read_facts(folder: Path) -> JsonObject:
 
 
 def require_same(folder: Path, backbone_digest: str, attention: str = BOTH_WAYS) -> None:
-    """Raise InputError if ``adapter.json`` says that the adapter was trained on another backbone, or with another
-    ``attention``."""
-    if not (facts := read_facts(folder)):
-        return
-    digest, trained = facts.get("backbone_digest", backbone_digest), attention_of(facts.get("spec", {}))
-    for what, own, wanted in (("on backbone", digest, backbone_digest), ("with attention", trained, attention)):
-        if own != wanted:
-            remedy = "Use the backbone and the `attention` that it was trained with, or train again."
-            raise InputError(folder, f"trained {what} {own}, not {wanted}", remedy)
-
-
-def adapter_digest(folder: Path, family: Family) -> str:
-    """The digest of an adapter's tensors: from ``adapter.json``, or computed where there is none."""
-    return read_facts(folder).get("adapter_digest") or read_adapter(folder, family).digest
+    """Raise InputError if ``adapter.json`` says that it was trained on another backbone, or with another attention."""
+    facts = read_facts(folder)
+    digest = facts.get("backbone_digest", backbone_digest)
+    trained = attention_of(facts.get("spec", {"attention": attention}))
+    if (digest, trained) != (backbone_digest, attention):
+        problem = f"trained on backbone {digest} with attention {trained}, not on {backbone_digest} with {attention}"
+        raise InputError(folder, problem, "Use what it was trained with, or train again.")
 
 
 def export(folder: Path, out: Path, layout: str = "released", family: str | None = None) -> None:
     """Write the adapter in ``folder`` to the new folder ``out``, in ``released`` or ``stock`` names.
 
-    ``family`` is needed only if no ``adapter.json`` names it; that file is copied. Raises InputError for a family that
-    is unknown or not the adapter's, an unreadable adapter, and an existing ``out``.
+    ``family`` is needed only if no ``adapter.json`` names it; that file is copied. Raises InputError for an unknown
+    family, an unreadable adapter, and an existing ``out``.
     """
     if out.exists():
         raise InputError(out, "exists already", "Name a new folder.")
     facts = read_facts(folder)
-    if not family and not facts.get("family"):
+    if not (name := family or facts.get("family")):
         raise InputError(folder, f"no {FACTS} names its family", "Name it by --family.")
-    kind = find_family(family) if family else find_family(facts["family"], folder / FACTS)
-    if facts.get("family", kind.name) != kind.name:
-        raise InputError(folder, f"of family {facts['family']}, not {kind.name}", "Leave out --family.")
-    adapter = read_adapter(folder, kind)
+    kind = find_family(name, None if family else folder / FACTS)
     with files.atomic_folder(out) as new:
-        write_adapter(adapter, new, kind if layout == "released" else None, facts)
+        write_adapter(read_adapter(folder, kind), new, kind if layout == "released" else None, facts)

@@ -50,6 +50,7 @@ class Decoder(nn.Module):
         """Give the LM head weights of its own: those of the embeddings, where it shared them."""
         if self.lm_head.weight is self.model.embed_tokens.weight:
             self.lm_head.weight = nn.Parameter(self.lm_head.weight.detach().clone(), requires_grad=False)
+            self.config = self.config.model_copy(update={"tie_word_embeddings": False})
 
     @property
     def device(self) -> torch.device:

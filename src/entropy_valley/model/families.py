@@ -10,9 +10,9 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from entropy_valley import plugins
 from entropy_valley.errors import InputError, brief
@@ -35,7 +35,7 @@ COMPUTED = {
 }  # fmt: skip
 
 
-class Config(Foreign):
+class Config(Foreign, extra="forbid"):
     """The shape of a decoder, under transformers' names, and what its family adds: biases of q, k and v, norms of the
     heads of q and k, attention to the past alone, and rotation in float32.
 
@@ -58,6 +58,7 @@ class Config(Foreign):
     qk_norm: bool = False
     causal: bool = False
     float32_rotary: bool = False
+    to_dict: ClassVar = Foreign.model_dump  # as PEFT calls it, which asks whether the head is tied
 
     @property
     def head_width(self) -> int:
@@ -67,6 +68,14 @@ class Config(Foreign):
     def key_heads(self) -> int:
         """Heads of k and v: those of q unless the checkpoint says otherwise."""
         return self.num_key_value_heads or self.num_attention_heads
+
+    @model_validator(mode="after")
+    def _check_heads(self) -> Self:
+        if (width := self.head_dim or self.hidden_size / self.num_attention_heads) % 2:
+            raise ValueError(f"the width of a head, {width:g}, is not an even number")
+        if self.num_attention_heads % self.key_heads:
+            raise ValueError(f"num_key_value_heads {self.key_heads} does not divide {self.num_attention_heads} heads")
+        return self
 
 
 STOCK_FIELDS = tuple(Config.model_fields)[:11]  # those of the stock classes
@@ -158,7 +167,7 @@ class Family:
 
     def turn_end_id(self, tokenizer: Any) -> int | None:
         """The id of the token that ends a turn of the family's chats; None for a family without chats."""
-        return None if self.turn_end is None else tokenizer.get_vocab().get(self.turn_end)
+        return tokenizer.get_vocab().get(self.turn_end)
 
     def stock_name(self, released: str) -> str:
         """The stock name of a released tensor; other names are returned unchanged."""
@@ -230,12 +239,6 @@ LLADA_FIXED = {
     "rope_full_precision": True, "scale_logits": False, "weight_tying": False,
 }  # fmt: skip
 
-# What the authors' configuration_llada.py (OLMo's) assumes for a field that config.json leaves out.
-LLADA_DEFAULTS = {
-    "activation_type": "swiglu", "attention_dropout": 0.1, "block_type": "sequential", "embedding_dropout": 0.1,
-    "layer_norm_type": "default", "residual_dropout": 0.1, "rope": False, "weight_tying": True,
-}  # fmt: skip
-
 LLADA_CONFIG = {
     "vocab_size": 126464, "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 32,
     "num_attention_heads": 32, "num_key_value_heads": 32, "max_position_embeddings": 4096, "rope_theta": 5e5,
@@ -261,7 +264,6 @@ LLADA = Family(
     written={"architectures": ["LLaDAModelLM"], **LLADA_FIXED},
     fixed=LLADA_FIXED,
     fields=LLADA_FIELDS,
-    defaults=LLADA_DEFAULTS,
     names=LLADA_NAMES,
     lora_names=("q_proj", "k_proj", "v_proj", "o_proj", "ff_proj", "up_proj", "ff_out"),
     float32_rotary=True,
@@ -367,8 +369,6 @@ DREAM_INSTRUCT = dataclasses.replace(
 # the declared mask token is used, and its id must be 811. The tokenizer also declares a pad token ``¨``, which is not
 # used.
 
-DIFFULLAMA_CONFIG = LLADA_CONFIG | {"vocab_size": 32000, "intermediate_size": 11008, "rope_theta": 1e4}
-
 DIFFULLAMA = Family(
     name="diffullama",
     architecture="LlamaForCausalLM",
@@ -384,7 +384,7 @@ DIFFULLAMA = Family(
             repository="diffusionfamily/diffullama",
             licence="Apache-2.0; of its base model: Llama 2 Community License",
             revision="b20cd6d3e7b2c1016203bcd986e886fe885b6061",  # the weights of 01ea216, with the licence on the card
-            config=DIFFULLAMA_CONFIG,
+            config=LLADA_CONFIG | {"vocab_size": 32000, "intermediate_size": 11008, "rope_theta": 1e4},
             ids={"mask": 811, "eos": 2, "pad": None, "bos": 1},
         ),
     ),
@@ -392,10 +392,6 @@ DIFFULLAMA = Family(
 
 
 # --- LLaMA-3 (meta-llama/Meta-Llama-3-8B): the autoregressive reference, with Llama's own tensors and computation.
-
-LLAMA3_CONFIG = LLADA_CONFIG | {
-    "vocab_size": 128256, "intermediate_size": 14336, "num_key_value_heads": 8, "max_position_embeddings": 8192,
-}  # fmt: skip
 
 LLAMA3 = Family(
     name="llama3",
@@ -413,7 +409,13 @@ LLAMA3 = Family(
             licence="Meta Llama 3 Community License",
             gated=True,
             revision="8cde5ca8380496c9a6cc7ef3a8b46a0372a1d920",
-            config=LLAMA3_CONFIG,
+            config=LLADA_CONFIG
+            | {
+                "vocab_size": 128256,
+                "intermediate_size": 14336,
+                "num_key_value_heads": 8,
+                "max_position_embeddings": 8192,
+            },
             ids={"mask": None, "eos": 128001, "pad": None, "bos": 128000},
         ),
     ),

@@ -9,11 +9,20 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from entropy_valley import files
+from entropy_valley.errors import InputError
 from entropy_valley.settings import JsonObject, check_template
 
 # --- The prompt before the canvas. Prompt and target are tokenised separately and concatenated.
 
 PLACE = "{src}"
+
+
+def bos_of(wanted: bool, bos: int | None) -> int | None:
+    """The BOS token that prompts begin with: ``bos`` of the tokenizer where it is ``wanted``, else None. Raises
+    InputError where the tokenizer has none."""
+    if wanted and bos is None:
+        raise InputError("bos", "the tokenizer has no BOS token", "Set `bos: false`, in Python bos=False.")
+    return bos if wanted else None
 
 
 @dataclass(frozen=True)

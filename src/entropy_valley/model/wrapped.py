@@ -36,10 +36,8 @@ def stock_module(folder: Path, dtype: torch.dtype, device: str | None = None) ->
     with readable(folder, "checkpoint", "Give the whole checkpoint, in safetensors."):
         how = dict(use_safetensors=True, local_files_only=True, output_loading_info=True, device_map=device)
         module, loaded = kind.from_pretrained(folder, dtype=dtype, **how)
-    problems = [f"{name} is missing" for name in loaded["missing_keys"]]
-    problems += [f"{name} has another shape" for name, *_ in loaded["mismatched_keys"]]
-    if problems:
-        raise InputError(folder, listed(problems), "Fetch or make the checkpoint again.")
+    if missing := [f"{name} is missing" for name in loaded["missing_keys"]]:
+        raise InputError(folder, listed(missing), "Fetch or make the checkpoint again.")
     return module
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from entropy_valley import files
-from entropy_valley.errors import InputError
+from entropy_valley.errors import refusal
 from entropy_valley.model import adapters
-from entropy_valley.model.adapters import LOSSES, Adapter, of_pattern
-from entropy_valley.model.checkpoint import read_origin
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.families import LORA_TARGETS, Family, find_family
 from entropy_valley.model.load import Backbone
@@ -21,8 +18,6 @@ from entropy_valley.settings import JsonObject
 from entropy_valley.training.log import history_csv
 from entropy_valley.training.loss import seed_of
 from entropy_valley.training.settings import Lora
-
-PACKAGES = ("torch", "transformers", "deepspeed")  # that numbers of a training depend on
 
 
 def lora_modules(model: Decoder, family: Family, kind: str = "blocks") -> list[str]:
@@ -37,13 +32,8 @@ def lora_modules(model: Decoder, family: Family, kind: str = "blocks") -> list[s
 
 def attach_lora(model: Decoder, family: Family, settings: Lora, seed: int) -> Decoder:
     """The model, with PEFT's seeded float32 adapters beside exactly :func:`lora_modules`: all that is trained."""
-    modules = lora_modules(model, family, settings.targets)
-    for pattern in [*settings.rank_pattern, *settings.alpha_pattern]:
-        if not any(of_pattern({pattern: True}, module) for module in modules):
-            problem = f"no adapted module is called {pattern!r}"
-            raise InputError("training.lora", problem, "Correct it in its rank_pattern or alpha_pattern.")
     torch.manual_seed(seed_of(seed, "lora"))
-    adapters.inject(model, settings.peft, modules)
+    adapters.inject(model, settings.peft, lora_modules(model, family, settings.targets))
     return model
 
 
@@ -53,7 +43,8 @@ def trainable(model: torch.nn.Module) -> list[torch.nn.Parameter]:
 
 
 def versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in PACKAGES}
+    """Of the packages that the numbers of a training depend on."""
+    return {name: importlib.metadata.version(name) for name in ("torch", "transformers", "deepspeed")}
 
 
 def is_finished(folder: Path, identity: JsonObject) -> bool:
@@ -62,43 +53,24 @@ def is_finished(folder: Path, identity: JsonObject) -> bool:
     Packages of other versions than then are no reason to train again.
     """
     written = adapters.read_facts(folder)
-    if any(written.get(key) != value for key, value in identity.items()) or not (folder / LOSSES).exists():
+    if any(written.get(key) != value for key, value in identity.items()) or not (folder / adapters.LOSSES).exists():
         return False
-    try:
-        adapters.read_adapter(folder, find_family(written["family"]))
-    except InputError:  # cut or damaged
-        return False
-    return True
+    return refusal(adapters.read_adapter, folder, find_family(written["family"])) is None  # neither cut nor damaged
 
 
 def save(
-    backbone: Backbone,
-    checkpoint: Path,
-    folder: Path,
-    facts: dict[str, Any],
-    history: Sequence[Sequence[float]],
-    settings: Lora,
+    backbone: Backbone, folder: Path, settings: JsonObject, facts: JsonObject, history: Sequence[Sequence[float]]
 ) -> None:
     """Write ``adapter_model.safetensors``, ``adapter_config.json``, ``adapter.json`` and ``losses.csv``.
 
-    ``backbone`` is the adapted one and ``checkpoint`` its folder. ``facts`` go into ``adapter.json``, ``history`` into
+    ``settings`` are keys of PEFT's ``LoraConfig``, ``facts`` go into ``adapter.json`` and ``history`` into
     ``losses.csv``. Raises InputError, and writes no folder, for an adapter that is not finite or changes nothing.
     """
     from peft import get_peft_model_state_dict
 
     weights = get_peft_model_state_dict(backbone.model, save_embedding_layers=False)
-    origin = {"base_model_name_or_path": read_origin(checkpoint).get("repository")}  # never a local path
-    trained = adapters.from_peft(weights, settings.peft | origin, backbone.family, folder)
-    facts |= {"versions": versions(), **summary(trained, backbone.model)}
+    trained = adapters.from_peft(weights, settings, backbone.family, folder)
+    facts = {**facts, "versions": versions(), "vocabulary": backbone.model.config.vocab_size}
     with files.atomic_folder(folder) as new:
         adapters.write_adapter(trained, new, facts=facts)
-        files.write_text(new / LOSSES, history_csv(history))
-
-
-def summary(adapter: Adapter, model: Decoder) -> JsonObject:
-    """The fields that ``adapter.json`` has for every adapter, trained here or given."""
-    return {
-        "adapter_digest": adapter.digest,
-        "trainable_parameters": sum(tensor.numel() for tensor in adapter.weights.values()),
-        "vocabulary": model.config.vocab_size,
-    }
+        files.write_text(new / adapters.LOSSES, history_csv(history))

@@ -15,7 +15,7 @@ from entropy_valley.model.families import find_family
 from entropy_valley.model.load import empty_model, fetch_adapter, torch_dtype
 from entropy_valley.model.prompt import attention_of
 from entropy_valley.settings import JsonObject
-from entropy_valley.training.adapter import lora_modules, summary
+from entropy_valley.training.adapter import lora_modules
 
 
 def adopt(
@@ -36,7 +36,7 @@ def adopt(
     if folder and not folder.is_dir():
         raise InputError(folder, "no such folder", f"Correct {key}.")
     given = spec["source"]
-    with files.locked(work):  # of two runs one works, and the other finds its work
+    with files.locked(work):  # two runs do it one after the other
         if folder:
             _take(spec, backbone, out, folder, {})
             return
@@ -52,9 +52,6 @@ def _take(spec: JsonObject, backbone: Path, out: Path, folder: Path, source: Jso
     family, backbone_digest = find_family(spec["family"]), checkpoint_digest(backbone)
     parts = [folder / name for name in adapters.FILES if (folder / name).exists()]
     source = {**source, "digest": files.digest(files.digests(parts))}
-    present = adapters.read_facts(out)
-    if [present.get(key) for key in ("spec", "backbone_digest", "source")] == [spec, backbone_digest, source]:
-        return
     adapters.require_same(folder, backbone_digest, attention_of(spec))
     given = adapters.read_adapter(folder, family)
     model = empty_model(family, config_arguments(backbone, family), torch_dtype("bfloat16"))
@@ -73,8 +70,8 @@ def _take(spec: JsonObject, backbone: Path, out: Path, folder: Path, source: Jso
         "spec": spec,
         "source": source,
         "family": family.name,
+        "vocabulary": model.config.vocab_size,
         **differences,
-        **summary(given, model),
     }
     with files.atomic_folder(out) as new:
         adapters.write_adapter(given, new, facts=facts)

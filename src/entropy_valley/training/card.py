@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from entropy_valley import files
-from entropy_valley.model.adapters import FACTS, SETTINGS, Settings, read_facts
+from entropy_valley.model.adapters import FACTS, SETTINGS, read_facts
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import PREFIX, attention_of
 from entropy_valley.results import CARD
@@ -25,8 +25,8 @@ prompt.
 
 ## Use
 
-{command}PEFT loads it on {layout}; `entropy-valley export` converts between the authors' names of modules and the stock
-class's.{attention}
+{command}PEFT loads it on the class whose names of modules it has; `entropy-valley export` converts between those of the
+authors' class and those of the stock class in transformers.{attention}
 
 ## Limits
 
@@ -42,19 +42,16 @@ _PREFIX_NOTE = """ It was trained with `attention: prefix`: the rows of the prom
 prompt alone. PEFT does not mask the canvas from them, and alone computes another function."""
 
 
-def write_card(folder: Path, layout: str = "stock") -> None:
-    """Write the card of the adapter in a folder; none where there is one, or where no ``adapter.json`` says enough.
-
-    ``layout`` names the modules: those of the ``stock`` transformers class, or the ``released`` ones.
-    """
+def write_card(folder: Path) -> None:
+    """Write the card of the adapter in a folder; none where there is one, or where no ``adapter.json`` says enough."""
     facts = read_facts(folder)
     if "spec" in facts and not (folder / CARD).exists():
         # Too little is said, or of other types.
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
-            files.write_text(folder / CARD, card(facts, read_object(folder / SETTINGS, Settings), layout))
+            files.write_text(folder / CARD, card(facts, read_object(folder / SETTINGS)))
 
 
-def card(facts: JsonObject, settings: JsonObject, layout: str = "stock") -> str:
+def card(facts: JsonObject, settings: JsonObject) -> str:
     """The card, as Markdown behind the hub's YAML block, from ``adapter.json`` and ``adapter_config.json``."""
     spec, base, family = facts["spec"], settings.get("base_model_name_or_path"), find_family(facts["family"])
     kind = "autoregressive" if family.causal else "masked diffusion"
@@ -74,7 +71,6 @@ def card(facts: JsonObject, settings: JsonObject, layout: str = "stock") -> str:
         rank=settings["r"],
         alpha=settings["lora_alpha"],
         facts=FACTS,
-        layout="the model class of its authors" if layout == "released" else "its stock class in transformers",
         command="" if family.causal else _COMMAND.format(spec["direction"], spec["backbone"]),
         attention=_PREFIX_NOTE if attention_of(spec) == PREFIX else "",
         licence=f" Its checkpoint is under the licence {release.licence}." if release else "",

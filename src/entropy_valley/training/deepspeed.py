@@ -123,9 +123,9 @@ class Checkpoints:
     def _last(self) -> JsonObject:
         """The content of the pointer; {} if the folder has none of this training."""
         pointer = files.read_json(self._folder / POINTER) if (self._folder / POINTER).exists() else {}
-        return pointer if isinstance(pointer, dict) and pointer.get("key") == self._key else {}
+        return pointer if pointer.get("key") == self._key else {}
 
-    def resume(self, engine: Any) -> JsonObject:
+    def resume(self, engine: Any) -> dict[str, Any]:
         """Load the last checkpoint into the engine; return its progress, or that of a start.
 
         Raises InputError where its files are not as they were written.
@@ -162,7 +162,3 @@ class Checkpoints:
             for old in self._folder.glob("step*"):
                 if old.name != tag:
                     shutil.rmtree(old)
-
-    def clear(self) -> None:
-        """Remove the work folder, once the adapter is saved."""
-        shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Reports of a training run: TensorBoard scalars, Weights & Biases if wanted, a progress bar, the history of losses."""
+"""Reports of a training run: TensorBoard scalars, a progress bar, the history of losses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+
+import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
@@ -19,21 +20,8 @@ HISTORY = ("loss", "cross_entropy", "learning_rate", "gradient_norm")
 
 def history_csv(history: Sequence[Sequence[float]]) -> str:
     """The values of ``HISTORY`` at each optimiser step, from 1, with six significant digits."""
-    rows = [["step", *HISTORY]]
-    for step, values in enumerate(history, 1):
-        rows.append([str(step), *(f"{value:.6g}" for value in values)])
-    return "".join(",".join(row) + "\n" for row in rows)
-
-
-def _wandb(settings: Mapping[str, str], folder: Path) -> Any:
-    """A run of Weights & Biases, which ends with its block; what is not yet sent is kept in ``folder``."""
-    try:
-        import wandb
-    except ImportError as error:
-        remedy = "Install it into the environment of the training (pip install wandb) or remove the key."
-        raise InputError("training.wandb", f"the package cannot be imported ({error})", remedy) from None
-    folder.mkdir(parents=True, exist_ok=True)
-    return wandb.init(**settings, dir=folder, resume="allow")
+    table = pd.DataFrame(history, index=range(1, len(history) + 1), columns=HISTORY)
+    return table.to_csv(index_label="step", float_format="%.6g", lineterminator="\n")
 
 
 def require_finite(scalars: Mapping[str, float], step: int, steps: int, place: object) -> None:
@@ -45,21 +33,17 @@ def require_finite(scalars: Mapping[str, float], step: int, steps: int, place: o
 
 
 @contextlib.contextmanager
-def reports(
-    logs: Path, start: int, steps: int, description: str, every: int = 1, wandb: Mapping[str, str] | None = None
-) -> Iterator[Report]:
+def reports(logs: Path, start: int, steps: int, description: str, every: int = 1) -> Iterator[Report]:
     """Yield a function that takes the scalars of each finished step, in order, from step ``start``.
 
     ``tokens`` (of the step) is logged as tokens per second, and the bar shows ``cross_entropy``. Every ``every``-th
-    step goes to TensorBoard, where steps beyond ``start`` that a killed run logged are hidden. It also goes to the run
-    of Weights & Biases with the project, name and id in ``wandb``: a training that goes on has the same id.
+    step goes to TensorBoard, where steps beyond ``start`` that a killed run logged are hidden.
     """
     from torch.utils.tensorboard import SummaryWriter
 
     with (
         files.naming(logs),
         SummaryWriter(logs, purge_step=start + 1) as board,
-        _wandb(wandb, logs) if wandb else contextlib.nullcontext() as run,
         progress(total=steps, description=description, unit="step", initial=start) as bar,
     ):
         last = time.perf_counter()
@@ -71,10 +55,7 @@ def reports(
             bar.set_postfix(ce=round(scalars["cross_entropy"], 3), refresh=False)
             bar.update()
             if bar.n % every == 0:
-                values = scalars | {"tokens_per_second": rate}
-                for name, value in values.items():
+                for name, value in (scalars | {"tokens_per_second": rate}).items():
                     board.add_scalar(name, value, bar.n)
-                if run:
-                    run.log(values, step=bar.n)
 
         yield report

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import sys
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,6 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import Packed, Rows
 from entropy_valley.model.decoder import Decoder
-from entropy_valley.model.prompt import Prompt
-from entropy_valley.settings import JsonObject
 from entropy_valley.training.settings import EosPadding, Loss
 
 # --- Random streams: a step's draws are a pure function of seed and step, without global state.
@@ -60,44 +58,33 @@ class Pairs:
         return len(self.lengths)
 
 
-def tokenise(rows: Sequence[JsonObject], prompt: Prompt, eos_id: int, max_tokens: int, *, cut: bool = False) -> Pairs:
-    """The pairs whose prompt, target and EOS fit into ``max_tokens``; the others are counted, not truncated.
+def fitting_pairs(
+    pairs: Iterable[tuple[Sequence[int], Sequence[int]]], eos_id: int, max_tokens: int, *, cut: bool = False
+) -> Pairs:
+    """The pairs of token ids whose prompt, target and EOS fit into ``max_tokens``; the others are counted.
 
     With ``cut`` their targets are truncated to fit, if at least ``LEAST_CUT`` tokens of them are left.
     Raises InputError if no pair fits.
     """
     tokens = array("i")  # a list would take eight times the memory
     prompts, ends = [], [0]
-    shortened = 0
-    for row in rows:
-        source, target = prompt.encode(row["source"]), prompt.tokens(row["target"])
-        room = max_tokens - len(source) - 1  # for the target without its EOS
+    dropped = shortened = 0
+    for prompt, target in pairs:
+        room = max_tokens - len(prompt) - 1  # for the target without its EOS
         if cut and len(target) > room >= LEAST_CUT:
             target = target[:room]
             shortened += 1
         if len(target) <= room:
-            tokens.extend([*source, *target, eos_id])
-            prompts.append(len(source))
+            tokens.extend([*prompt, *target, eos_id])
+            prompts.append(len(prompt))
             ends.append(len(tokens))
+        else:
+            dropped += 1
     if not prompts:
         remedy = "Raise max_tokens or give shorter pairs."
         raise InputError("max_tokens", f"no pair has at most {max_tokens} tokens", remedy)
     starts, flat = torch.tensor(ends), torch.frombuffer(tokens, dtype=torch.int32)
-    dropped = len(rows) - len(prompts)
     return Pairs(flat, starts[:-1], torch.tensor(prompts), starts.diff(), dropped, shortened)
-
-
-def join_pairs(parts: Sequence[Pairs]) -> Pairs:
-    """Several corpora as one."""
-    lengths = torch.cat([part.lengths for part in parts])
-    return Pairs(
-        torch.cat([part.tokens for part in parts]),
-        lengths.cumsum(0) - lengths,
-        torch.cat([part.prompts for part in parts]),
-        lengths,
-        sum(part.dropped for part in parts),
-        sum(part.cut for part in parts),
-    )
 
 
 class Batches:
@@ -131,27 +118,19 @@ class Batches:
         return indices[self._lengths[indices].argsort(stable=True)]
 
 
-def eos_padding(lengths: Tensor, padding: EosPadding, sizes: list[int]) -> Tensor:
-    """The number of extra EOS targets of each sequence: ``padding`` (the paper's is 0), or with "batch" as many as
-    reach the longest sequence of the micro-batch (LLaDA's recipe). ``sizes``: sequences of each micro-batch."""
-    if padding != "batch":
-        return torch.full_like(lengths, padding)
-    return torch.cat([part.max() - part if len(part) else part for part in lengths.split(sizes)])
-
-
 def draw_groups(count: int, size: int, *key: Any) -> Tensor:
     """The number of the group of each of ``count`` sequences, (count,): groups of ``size`` (the last: the rest)."""
     return torch.randperm(count, generator=stream(*key)) // size
 
 
-def read_padding(lengths: Tensor, groups: Tensor) -> Tensor:
+def group_padding(lengths: Tensor, groups: Tensor) -> Tensor:
     """The number of tokens by which each sequence is shorter than the longest of its group, (batch,)."""
     longest = torch.zeros(int(groups.max()) + 1, dtype=lengths.dtype).scatter_reduce(0, groups, lengths, "amax")
     return longest[groups] - lengths
 
 
 def longest_pair(limit: int, padding: EosPadding) -> int:
-    """The most tokens of a pair that stays within ``limit`` with its :func:`eos_padding`."""
+    """The most tokens of a pair that stays within ``limit`` with its ``padding``."""
     return limit if padding == "batch" else limit - padding
 
 
@@ -229,35 +208,33 @@ def draw_masks(times: Tensor, targets: Tensor, random: torch.Generator, at_least
 
 @dataclass(frozen=True)
 class Passes:
-    """Passes of at most ``tokens`` tokens (``eos_padding`` included), distributed over ``ranks``."""
+    """Passes of at most ``tokens`` tokens, distributed over ``ranks``."""
 
     tokens: int = sys.maxsize
     ranks: int = 1
 
-    def sizes(self, lengths: Tensor, padding: EosPadding = 0) -> list[int]:
-        """The number of sequences of each micro-batch (0 allowed), for a batch with these ``lengths``, shortest first
-        if padded to the longest of a pass.
+    def sizes(self, lengths: Tensor) -> list[int]:
+        """The number of sequences of each micro-batch (0 allowed), for a batch with these ``lengths``.
 
         Each rank runs the same, smallest possible number of micro-batches. Their largest is then made as small as
         possible, so that no rank waits long. A sequence of more than ``tokens`` runs alone.
         """
-        uniform = padding == "batch"
-        costs = (lengths if padding == "batch" else lengths + padding).tolist()
+        costs = lengths.tolist()
         limit = min(self.tokens, len(costs) * max(costs))
-        count = -(-len(_filled(costs, limit, uniform)) // self.ranks) * self.ranks
-        even = bisect.bisect_left(range(limit), True, key=lambda tokens: len(_filled(costs, tokens, uniform)) <= count)
-        sizes = _filled(costs, even, uniform)
+        count = -(-len(_filled(costs, limit)) // self.ranks) * self.ranks
+        even = bisect.bisect_left(range(limit), True, key=lambda tokens: len(_filled(costs, tokens)) <= count)
+        sizes = _filled(costs, even)
         return sizes + [0] * (count - len(sizes))
 
 
 ONE_PASS = Passes()
 
 
-def _filled(costs: list[int], limit: int, uniform: bool) -> list[int]:
-    """Sizes of consecutive parts of at most ``limit``; with ``uniform`` a part is padded to its last sequence."""
+def _filled(costs: list[int], limit: int) -> list[int]:
+    """Sizes of consecutive parts of at most ``limit``."""
     sizes, total = [0], 0
     for cost in costs:
-        total = (sizes[-1] + 1) * cost if uniform else total + cost
+        total += cost
         if sizes[-1] and total > limit:
             sizes.append(0)
             total = cost
@@ -291,24 +268,17 @@ class MicroBatch:
         return MicroBatch(packed, self.rows.to(device), self.labels.to(device), self.weights.to(device))
 
 
-def slot_weights(
-    masked: Tensor,
-    owner: Tensor,
-    times: Tensor,
-    targets: Tensor,
-    weight: str,
-    normaliser: str,
-    groups: Tensor,
-) -> Tensor:
-    """The factor of each slot's CE in the batch's loss, (rows,); 0 for slots that are not masked.
+def slot_weights(layout: BatchLayout, masked: Tensor, times: Tensor, groups: Tensor, settings: Loss) -> Tensor:
+    """The factor of each slot's CE in the batch's loss, (rows,); 0 for slots that are not ``masked``, (rows,).
 
-    ``weight``: "1/t" as in the likelihood bound, "none" for plain CE. ``normaliser``: "token" divides by sum |y|
-    (LLaDA's loss up to a constant), "sequence" by |y| of the sequence and by the batch size, "masked" by the number of
-    masked slots, "micro_batch" by that of the sequence's group (``groups``: its number, (batch,)) and by the number of
-    groups.
+    ``settings.weight``: "1/t" as in the likelihood bound, "none" for plain CE. ``settings.normaliser``: "token" divides
+    by sum |y| (LLaDA's loss up to a constant), "sequence" by |y| of the sequence and by the batch size, "masked" by the
+    number of masked slots, "micro_batch" by that of the sequence's group (``groups``: its number, (batch,)) and by the
+    number of groups.
     """
-    factor = torch.reciprocal(times) if weight == "1/t" else torch.ones_like(times)
-    if normaliser == "micro_batch":
+    owner, targets = layout.owner, layout.targets
+    factor = torch.reciprocal(times) if settings.weight == "1/t" else torch.ones_like(times)
+    if settings.normaliser == "micro_batch":
         counts = torch.bincount(groups[owner[masked]], minlength=int(groups.max()) + 1)
         divisor = (counts.clamp(min=1) * len(counts))[groups]  # the mean of a group without masks is 0
     else:
@@ -316,7 +286,7 @@ def slot_weights(
             "token": targets.sum().expand(len(targets)),
             "sequence": targets * len(targets),
             "masked": masked.sum().clamp(min=1).expand(len(targets)),
-        }[normaliser]
+        }[settings.normaliser]
     return (factor / divisor)[owner] * masked
 
 
@@ -364,15 +334,19 @@ def cross_entropies(model: Decoder, batch: MicroBatch, shifted: bool) -> Tensor:
 class Canvases:
     """The micro-batches of each step: a pure function of (seed, step).
 
-    Masks are drawn for the whole batch before it is cut into micro-batches. The cut therefore changes only the order of
-    floating-point sums, and with ``eos_padding: batch`` or ``time: minibatch`` what these settings refer to. ``prefix``
-    says how many rows of a prompt of so many tokens attend to one another alone; None: all rows attend to everything.
+    Masks, and the groups that share a rate or a padding, are drawn for the whole batch before it is cut into
+    micro-batches: the cut changes only the order of floating-point sums. ``prefix`` says how many rows of a prompt of
+    so many tokens attend to one another alone; None: all rows attend to everything.
+
+    Without ``mask_id``, for a causal family, all of target and EOS are predicted, and nothing is masked: there is no
+    ``time``, ``eps`` or ``weight``. Two backbones get the same pairs in each step if both tokenizers drop the same ones
+    as too long.
     """
 
     pairs: Pairs
     order: Batches
     settings: Loss
-    mask_id: int
+    mask_id: int | None
     seed: int
     passes: Passes = ONE_PASS
     all_mask_share: float = 0.0
@@ -382,56 +356,28 @@ class Canvases:
         indices, random = self.order[step], stream(self.seed, "canvas", step)
         groups = draw_groups(len(indices), self.settings.micro_batch, self.seed, "groups", step)
         layout, sizes = self._layout(indices, groups)
-        times = self._times(sizes, random)
-        masked = torch.zeros_like(layout.is_target)
-        masked[layout.is_target] = draw_masks(times, layout.targets, random, self.settings.at_least_one)
-        weights = slot_weights(
-            masked, layout.owner, times, layout.targets, self.settings.weight, self.settings.normaliser, groups
-        )
-        corrupted = torch.where(masked, self.mask_id, layout.tokens)
+        times, predicted, inputs = torch.ones(len(indices)), layout.is_target, layout.tokens
+        if self.mask_id is not None:
+            times, predicted = self._times(groups, random), torch.zeros_like(layout.is_target)
+            predicted[layout.is_target] = draw_masks(times, layout.targets, random, self.settings.at_least_one)
+            inputs = torch.where(predicted, self.mask_id, layout.tokens)
+        weights = slot_weights(layout, predicted, times, groups, self.settings)
         prefixes = [self.prefix(prompt) for prompt in layout.prompts.tolist()] if self.prefix else []
-        return micro_batches(layout, corrupted, masked, weights, sizes, prefixes)
+        return micro_batches(layout, inputs, predicted, weights, sizes, prefixes)
 
     def _layout(self, indices: Tensor, groups: Tensor) -> tuple[BatchLayout, list[int]]:
         """The padded batch, and the number of sequences of each pass."""
-        lengths, padding = self.pairs.lengths[indices], self.settings.eos_padding
-        if self.settings.padding_read:
-            extra = read_padding(lengths, groups)
-            sizes = self.passes.sizes(lengths + extra)
-            return lay_out(self.pairs, indices, extra, predicted=False), sizes
-        sizes = self.passes.sizes(lengths, padding)
-        return lay_out(self.pairs, indices, eos_padding(lengths, padding, sizes)), sizes
+        settings, lengths = self.settings, self.pairs.lengths[indices]
+        if settings.padding_read or settings.eos_padding == "batch":
+            extra = group_padding(lengths, groups)
+        else:
+            extra = torch.full_like(lengths, settings.eos_padding)
+        layout = lay_out(self.pairs, indices, extra, predicted=not settings.padding_read)
+        return layout, self.passes.sizes(lengths + extra)
 
-    def _times(self, sizes: list[int], random: torch.Generator) -> Tensor:
-        settings = self.settings
-        count = sum(sizes) if settings.time == "sequence" else len(sizes)
-        whole = self.all_mask_share
+    def _times(self, groups: Tensor, random: torch.Generator) -> Tensor:
+        settings, whole = self.settings, self.all_mask_share
+        alike = torch.arange(len(groups)) if settings.time == "sequence" else groups  # what has one rate
+        count = int(alike.max()) + 1
         times = draw_times(count, random, eps=settings.eps, all_mask_share=whole, antithetic=settings.antithetic)
-        return times if settings.time == "sequence" else times.repeat_interleave(torch.tensor(sizes))
-
-
-@dataclass(frozen=True)
-class Continuations:
-    """The micro-batches of each step, a pure function of (seed, step): next-token prediction of target and EOS.
-
-    The counterpart of :class:`Canvases` for causal families. Both give the same pairs in each step of fine-tuning if
-    both tokenizers drop the same pairs as too long. The prompt is not predicted. Of ``training.loss`` only
-    ``normaliser`` ("token" and "masked" agree) and ``micro_batch`` apply: nothing is masked, so there is no ``time``,
-    ``eps`` or ``weight``; and ``eos_padding`` would teach nothing, since decoding stops at the first EOS.
-    """
-
-    pairs: Pairs
-    order: Batches
-    normaliser: str
-    seed: int
-    passes: Passes = ONE_PASS
-    micro_batch: int = 4
-
-    def __getitem__(self, step: int) -> list[MicroBatch]:
-        indices = self.order[step]
-        layout = lay_out(self.pairs, indices, torch.zeros_like(indices))
-        ones = torch.ones(len(indices))
-        groups = draw_groups(len(indices), self.micro_batch, self.seed, "groups", step)
-        weights = slot_weights(layout.is_target, layout.owner, ones, layout.targets, "none", self.normaliser, groups)
-        sizes = self.passes.sizes(self.pairs.lengths[indices])
-        return micro_batches(layout, layout.tokens, layout.is_target, weights, sizes)
+        return times[alike]

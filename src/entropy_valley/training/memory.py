@@ -18,7 +18,6 @@ import torch
 
 from entropy_valley.errors import InputError
 from entropy_valley.machine import amount
-from entropy_valley.model.adapters import of_pattern
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.load import empty_model, torch_dtype
@@ -56,9 +55,12 @@ class Demand:
 
 def demand(model: Any, family: Family, settings: Lora, processes: int, attention: str = BOTH_WAYS) -> Demand:
     """The demand of a training of ``model``, which may be on ``meta`` and has no adapters yet."""
+    from peft.utils.other import get_pattern_key
+
     adapters = widths = ranks = 0
+    patterns = settings.rank_pattern
     for name in lora_modules(model, family, settings.targets):
-        layer, rank = model.get_submodule(name), of_pattern(settings.rank_pattern, name) or settings.rank
+        layer, rank = model.get_submodule(name), patterns.get(get_pattern_key([*patterns], name), settings.rank)
         adapters += rank * (layer.in_features + layer.out_features)
         widths, ranks = widths + layer.in_features, ranks + rank
     weights = sum(weight.numel() * weight.element_size() for weight in model.parameters())

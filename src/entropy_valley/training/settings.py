@@ -18,6 +18,8 @@ Targets = Literal["blocks", "by_name"]
 Weight = Literal["1/t", "none"]
 Normaliser = Literal["token", "sequence", "masked", "micro_batch"]
 EosPadding = Annotated[int, Field(ge=0)] | Literal["batch"]
+# The end of an adapted module's name in the stock class, as PEFT matches it.
+Module = Annotated[str, Field(pattern=r"(([qkvo]|gate|up|down)_proj|lm_head)$")]
 Betas = Annotated[tuple[Share, Share], Strict(False)]  # YAML knows lists alone
 
 
@@ -31,10 +33,10 @@ class Peft(Section):
         description="how A and B start; true: A is drawn, B is zero; pissa and olora: as a part of the weight, which "
         "PEFT takes out of it, here and wherever the adapter is loaded",
     )
-    rank_pattern: dict[str, PositiveInt] = Field(
+    rank_pattern: dict[Module, PositiveInt] = Field(
         {}, description="other ranks, by the end of a module's name in the stock class, such as `mlp.up_proj`"
     )
-    alpha_pattern: dict[str, PositiveInt] = Field({}, description="other alphas, as in `rank_pattern`")
+    alpha_pattern: dict[Module, PositiveInt] = Field({}, description="other alphas, as in `rank_pattern`")
 
 
 class Lora(Peft):
@@ -52,7 +54,7 @@ class Lora(Peft):
     @property
     def peft(self) -> dict[str, Any]:
         """The keys of PEFT's `LoraConfig`."""
-        own = {"r": self.rank, "lora_alpha": self.alpha, "lora_dropout": self.dropout}
+        own = {"peft_type": "LORA", "r": self.rank, "lora_alpha": self.alpha, "lora_dropout": self.dropout}
         return own | self.model_dump(include={*Peft.model_fields})
 
 
@@ -68,16 +70,16 @@ class Loss(Section):
         "each `micro_batch`, then the mean over these",
     )
     micro_batch: PositiveInt = Field(
-        4, description="sequences, drawn from the batch, that share a mean or a padding; passes are cut otherwise"
+        4, description="drawn sequences of a batch that share a mean, a rate or a padding; passes are cut otherwise"
     )
     time: Literal["sequence", "minibatch"] = Field(
-        "sequence", description="one masking rate t for each sequence, or for each micro-batch"
+        "sequence", description="one masking rate t for each sequence, or for each `micro_batch`"
     )
     eps: float = Field(1e-3, gt=0, lt=1, description="the smallest masking rate: t ~ U(eps, 1)")
     antithetic: bool = Field(True, description="spread the rates t evenly over the batch; false: independent draws")
     at_least_one: bool = Field(True, description="mask a slot of a sequence whose draw masks none")
     eos_padding: EosPadding = Field(
-        0, description="extra EOS targets after the first; batch: up to the longest sequence of the micro-batch"
+        0, description="extra EOS targets after the first; batch: up to the longest sequence of the `micro_batch`"
     )
     padding_read: bool = Field(
         False,
@@ -153,9 +155,6 @@ class Training(Section):
     checkpoint_every: Runtime[PositiveInt] = Field(
         1000, description="steps between checkpoints that a killed run resumes from"
     )
-    wandb: Runtime[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")] | None] = Field(
-        None, description="log to this project of Weights & Biases too; needs its package and an account"
-    )
     lora: Lora
     loss: Loss = Loss()
 
@@ -169,8 +168,3 @@ class Training(Section):
             problem = f"the training has {steps} steps, so none is a multiple of {self.keep_every}"
             raise InputError("training.keep_every", problem, "Lower it, or train for more steps.")
         return steps // self.keep_every * self.keep_every
-
-    @property
-    def passes_matter(self) -> bool:
-        """Whether the loss depends on how a batch is cut into passes, and not only its rounding."""
-        return self.loss.time == "minibatch" or self.loss.eos_padding == "batch"

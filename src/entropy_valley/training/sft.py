@@ -16,10 +16,9 @@ import torch
 from pydantic import TypeAdapter
 
 from entropy_valley import errors, files, machine
-from entropy_valley.errors import InputError
-from entropy_valley.model.checkpoint import checkpoint_digest
+from entropy_valley.model.checkpoint import checkpoint_digest, read_origin
 from entropy_valley.model.load import Backbone, load_backbone
-from entropy_valley.model.prompt import Prompt, attention_of
+from entropy_valley.model.prompt import Prompt, attention_of, bos_of
 from entropy_valley.settings import JsonObject
 from entropy_valley.training import adapter, deepspeed, memory, processes
 from entropy_valley.training.adapter import attach_lora
@@ -27,14 +26,13 @@ from entropy_valley.training.log import HISTORY, Report, reports, require_finite
 from entropy_valley.training.loss import (
     Batches,
     Canvases,
-    Continuations,
     Pairs,
     Passes,
+    fitting_pairs,
     longest_pair,
     seed_of,
-    tokenise,
 )
-from entropy_valley.training.settings import AUTO, Auto, EosPadding, Training
+from entropy_valley.training.settings import AUTO, Auto, Loss, Training
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,6 @@ class Finetuning:
     micro_tokens: int | Auto = AUTO
     device: str = "cpu"
     activation_checkpointing: bool | Auto = AUTO
-    wandb: str | None = None
 
     @property
     def settings(self) -> Training:
@@ -78,9 +75,7 @@ class Finetuning:
     @property
     def key(self) -> str:
         """What checkpoints belong to; training goes on with the packages that it began with."""
-        facts = {name: self.facts[name] for name in ("data_digest", "seed", "spec")}
-        run = {"processes": self.processes, "micro_tokens": self.micro_tokens}
-        return files.digest([facts | run, self.facts["backbone_digest"], adapter.versions()])
+        return files.digest([self.facts, self.processes, self.micro_tokens, adapter.versions()])
 
     @property
     def kept(self) -> Path:
@@ -100,13 +95,10 @@ def run(job: Finetuning, threads: int) -> None:
 
     Snakemake removes the adapter's files before it repeats the job. Those of the wanted adapter are put back.
     """
-    removed = [path for path in job.kept.glob("*") if not (job.out / path.name).exists()]
-    for path in removed if job.out.is_dir() else ():
-        shutil.copyfile(path, job.out / path.name)
+    if job.out.is_dir() and not job.is_finished() and adapter.is_finished(job.kept, job.facts):
+        shutil.copytree(job.kept, job.out, dirs_exist_ok=True)
     if job.is_finished():
         return
-    for path in removed:
-        (job.out / path.name).unlink(missing_ok=True)
     each = max(1, threads // job.processes)
     if job.processes > 1:
         text = AS_JSON.dump_json(job).decode()
@@ -161,52 +153,44 @@ def train(job: Finetuning, rank: int) -> None:
             facts["cut"] = pairs.cut
         facts |= {"processes": settings.processes, "micro_tokens": plan.micro_tokens, "float32_products": products}
         backbone.model.eval().compiles = False
-        adapter.save(backbone, job.backbone, job.out, facts, done["history"], settings.lora)
+        origin = {"base_model_name_or_path": read_origin(job.backbone).get("repository")}  # never a local path
+        adapter.save(backbone, job.out, settings.lora.peft | origin, facts, done["history"])
         files.write_json(job.logs / "run.json", run)
-        checkpoints.clear()
-        shutil.rmtree(job.kept, ignore_errors=True)
+        for folder in (job.work, job.kept):
+            shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # a disk without hard links keeps none
             shutil.copytree(job.out, job.kept, copy_function=os.link)
 
 
 def _pairs(job: Finetuning, backbone: Backbone) -> Pairs:
-    if job.spec["bos"] and backbone.bos_id is None:
-        raise InputError("bos", f"{backbone.family.name}'s tokenizer has no BOS token", "Set `bos: false`.")
-    prompt = Prompt(job.spec["prompt"], backbone.tokenizer, backbone.bos_id if job.spec["bos"] else None)
+    prompt = Prompt(job.spec["prompt"], backbone.tokenizer, bos_of(job.spec["bos"], backbone.bos_id))
     rows = files.read_jsonl(job.corpus, ("source", "target"))[: job.settings.limit]
-    limit = longest_pair(min(job.settings.max_tokens, backbone.context), _padding(job, backbone))
-    return tokenise(rows, prompt, backbone.eos_id, limit, cut=job.settings.too_long == "cut")
+    limit = longest_pair(min(job.settings.max_tokens, backbone.context), _loss(job, backbone).eos_padding)
+    tokens = ((prompt.encode(row["source"]), prompt.tokens(row["target"])) for row in rows)
+    return fitting_pairs(tokens, backbone.eos_id, limit, cut=job.settings.too_long == "cut")
 
 
-def _padding(job: Finetuning, backbone: Backbone) -> EosPadding:
-    return 0 if backbone.family.causal else job.settings.loss.eos_padding
+def _loss(job: Finetuning, backbone: Backbone) -> Loss:
+    """A causal family gets no padding: it would learn nothing from it, since decoding stops at the first EOS."""
+    loss = job.settings.loss
+    return loss.model_copy(update={"eos_padding": 0, "padding_read": False}) if backbone.family.causal else loss
 
 
 def _plan(
     job: Finetuning, backbone: Backbone, pairs: Pairs, room: memory.Room | None, begun: JsonObject
 ) -> memory.PassPlan:
-    """How passes run. A training that goes on keeps the size of its passes: another one draws other dropout masks.
-
-    Where the loss depends on the passes, and not only its rounding, ``auto`` is the same number on every GPU.
-    """
-    tokens, padding = job.settings.micro_tokens, _padding(job, backbone)
-    if tokens == AUTO and not backbone.family.causal and job.settings.passes_matter:
-        tokens = memory.MOST
+    """How passes run. A training that goes on keeps the size of its passes: another one draws other dropout masks."""
+    tokens, padding = job.settings.micro_tokens, _loss(job, backbone).eos_padding
     longest = int(pairs.lengths.max()) + (0 if padding == "batch" else padding)
     return memory.plan(room, begun.get("micro_tokens", tokens), job.activation_checkpointing, longest)
 
 
-def _batches(job: Finetuning, backbone: Backbone, pairs: Pairs, passes: Passes) -> Canvases | Continuations:
-    """The batches of every step: masked canvases, or continuations for a causal family.
-
-    Two backbones get the same pairs in each step if their tokenizers drop the same pairs as too long. The order inside
-    a batch depends on the tokenizer.
-    """
-    settings, seed = job.settings, job.spec["seed"]
-    order = Batches(pairs.lengths, settings.global_batch, seed)
-    if backbone.family.causal:
-        return Continuations(pairs, order, settings.loss.normaliser, seed, passes, settings.loss.micro_batch)
-    return Canvases(pairs, order, settings.loss, backbone.mask_id, seed, passes, prefix=backbone.prefix)
+def _batches(job: Finetuning, backbone: Backbone, pairs: Pairs, passes: Passes) -> Canvases:
+    """The batches of every step. The order inside a batch depends on the tokenizer."""
+    loss, seed = _loss(job, backbone), job.spec["seed"]
+    order = Batches(pairs.lengths, job.settings.global_batch, seed)
+    mask = None if backbone.family.causal else backbone.mask_id
+    return Canvases(pairs, order, loss, mask, seed, passes, prefix=backbone.prefix)
 
 
 @dataclass(frozen=True)
@@ -214,7 +198,7 @@ class _Trainer:
     """Runs optimiser steps; a step depends on its number and the state, not on earlier random draws."""
 
     model: Any
-    batches: Canvases | Continuations
+    batches: Canvases
     rank: int
     world: int
 
@@ -244,27 +228,24 @@ class _Trainer:
         }
 
 
-def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning, steps: int) -> JsonObject:
+def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning, steps: int) -> dict[str, Any]:
     """Run all steps that are not done; return the progress, steps before a kill included."""
     done = checkpoints.resume(trainer.model)
-    first, history, tokens = done["step"], done["history"], done["tokens"]
-    began = time.perf_counter() - done["seconds"]
+    first, began = done["step"], time.perf_counter() - done["seconds"]
+    done["micro_tokens"] = trainer.batches.passes.tokens
     if trainer.rank == 0 and first:
         print(f"continuing after step {first} of {steps}", file=sys.stderr)
     shown: AbstractContextManager[Report] = nullcontext(lambda scalars: None)
     if trainer.rank == 0:
-        name = "/".join(job.logs.parts[-3:])
-        wandb = {"project": job.wandb, "name": name, "id": job.key} if job.wandb else None
-        shown = reports(job.logs, first, steps, "fine-tuning", wandb=wandb)
+        shown = reports(job.logs, first, steps, "fine-tuning")
     with shown as report:
         for step in range(first, steps):
             scalars = trainer.step(step)
             require_finite(scalars, step, steps, job.out)
-            history.append([scalars[name] for name in HISTORY])
-            tokens += int(scalars["tokens"])
+            done["history"].append([scalars[name] for name in HISTORY])
+            done["tokens"] += int(scalars["tokens"])
+            done |= {"step": step + 1, "seconds": time.perf_counter() - began}
             report(scalars)
-            done = {"step": step + 1, "seconds": time.perf_counter() - began, "history": history, "tokens": tokens}
-            done["micro_tokens"] = trainer.batches.passes.tokens
             last = step + 1 == steps
             nears_limit = trainer.rank == 0 and machine.nears_its_limit()
             ending = not last and processes.first_says(nears_limit, trainer.model.device)

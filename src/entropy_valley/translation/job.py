@@ -22,9 +22,9 @@ from entropy_valley.decoding.canvas import CachePolicy, Ledger
 from entropy_valley.decoding.requests import Memo, Runner, reveals_masks
 from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
-from entropy_valley.model.adapters import FACTS, adapter_digest, require_same
+from entropy_valley.model.adapters import FACTS, read_adapter, read_facts, require_same
 from entropy_valley.model.checkpoint import MANIFEST, Checkpoint
-from entropy_valley.model.prompt import PREFIX, Prompt, attention_of
+from entropy_valley.model.prompt import PREFIX, Prompt, attention_of, bos_of
 from entropy_valley.progress import progress
 from entropy_valley.results import Record, made
 from entropy_valley.settings import JsonObject
@@ -83,14 +83,13 @@ class RunModel:
         self.attention = attention_of(spec)
         self.checkpoint = checkpoint = Checkpoint.read(execution.backbone, spec["family"])
         family, ids, adapter = checkpoint.family, checkpoint.ids, execution.adapter
-        if spec["bos"] and ids.bos is None:
-            raise InputError(execution.backbone, "its tokenizer has no BOS token", "Set the backbone's bos: false.")
-        self.prompt = Prompt(spec["prompt"], checkpoint.tokenizer, ids.bos if spec["bos"] else None)
+        self.prompt = Prompt(spec["prompt"], checkpoint.tokenizer, bos_of(spec["bos"], ids.bos))
         self.texts = Texts(self.prompt, family.turn_end_id(checkpoint.tokenizer), ids.mask)
+        self.adapter_digest: str | None = None  # of the bare backbone
         if adapter:
             require_same(adapter, checkpoint.digest, self.attention)
-        # Of the bare backbone None. No tensor is touched but those of an adapter that has no ``adapter.json``.
-        self.adapter_digest = adapter_digest(adapter, family) if adapter else None
+            # No tensor is touched but those of an adapter that has no ``adapter.json``: a merge of shards has none.
+            self.adapter_digest = read_facts(adapter).get("adapter_digest") or read_adapter(adapter, family).digest
         self.digest = files.digest([checkpoint.digest, self.adapter_digest])  # one name of both together
         self.shifted: bool = spec["shifted"]
         self.precision: str = spec["precision"]

@@ -32,7 +32,7 @@ from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.model import adapters, load
 from entropy_valley.model.families import STOCK, find_family
 from entropy_valley.model.load import Backbone
-from entropy_valley.model.prompt import Prompt, attention_of
+from entropy_valley.model.prompt import Prompt, attention_of, bos_of
 from entropy_valley.model.wrapped import Wrapped
 from entropy_valley.plugins import GUIDE
 from entropy_valley.progress import progress
@@ -211,9 +211,7 @@ class Translator:
             shifted=trained.get("shifted"),
             attention=attention_of(trained),
         )
-        if bos and loaded.bos_id is None:
-            raise InputError("bos", f"the family {family} has no BOS token", "Leave it out, or give bos=False.")
-        read = Prompt(template, loaded.tokenizer, loaded.bos_id if bos else None)
+        read = Prompt(template, loaded.tokenizer, bos_of(bos, loaded.bos_id))
         return dataclasses.replace(unloaded, backbone=loaded, prompt=read)
 
     @classmethod

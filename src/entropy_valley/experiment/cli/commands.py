@@ -179,4 +179,4 @@ def _export(arguments: argparse.Namespace) -> None:
     from entropy_valley.training import card
 
     adapters.export(arguments.adapter, arguments.out, arguments.layout, arguments.family)
-    card.write_card(arguments.out, arguments.layout)
+    card.write_card(arguments.out)

@@ -81,7 +81,8 @@ def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
     if folder is None:
         yield "adapter: none, the bare checkpoint"
     else:
-        digest, trained = adapters.adapter_digest(folder, backbone.family), adapters.read_facts(folder).get("spec", {})
+        digest = adapters.read_adapter(folder, backbone.family).digest
+        trained = adapters.read_facts(folder).get("spec", {})
         direction = f", trained on {trained['direction']}" if "direction" in trained else ""
         yield f"adapter: {folder} (digest {digest[:12]}){direction}"
         if trained.get("prompt", spec["prompt"]) != spec["prompt"]:

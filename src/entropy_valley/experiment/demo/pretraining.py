@@ -22,13 +22,11 @@ from entropy_valley.training.log import reports, require_finite
 from entropy_valley.training.loss import (
     Batches,
     Canvases,
-    Continuations,
     Pairs,
     cross_entropies,
-    join_pairs,
+    fitting_pairs,
     longest_pair,
     seed_of,
-    tokenise,
 )
 from entropy_valley.training.processes import float32_products
 from entropy_valley.training.settings import Loss, warmup_steps
@@ -79,8 +77,8 @@ def pretrain(job: PretrainingJob) -> None:
     with float32_products("cpu"):
         _optimise(model, job, batches, family.shifted)
         report = {
-            direction: evaluate(job, model.eval(), family, tokenizer, part)
-            for direction, part in _tokenised(job, dev, tokenizer).items()
+            direction: evaluate(job, model.eval(), family, tokenizer, _tokenised(job, {direction: rows}, tokenizer))
+            for direction, rows in dev.items()
         }
     with files.atomic_folder(job.out) as folder:
         checkpoint.write_checkpoint(model, family, tokenizer, folder)
@@ -95,7 +93,7 @@ def first_losses(job: PretrainingJob, count: int) -> list[float]:
         return [_step(job, step, model, optimizers, batches, family.shifted)["loss"] for step in range(count)]
 
 
-def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuations, int]:
+def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases, int]:
     """Family, tokenizer, model and batches before the first step, and the number of pairs that are too long."""
     family, settings, rows = find_family(job.spec["family"]), job.settings, _read(job.corpora)
     texts = (
@@ -114,7 +112,7 @@ def _begin(job: PretrainingJob) -> tuple[Family, Any, Any, Canvases | Continuati
         for name, module in model.named_modules():
             if name.endswith(("embed_tokens", "o_proj", "down_proj")):
                 module.register_forward_hook(lambda part, _, states: dropout(states, rate, part.training))
-    pairs = join_pairs(list(_tokenised(job, rows, tokenizer).values()))
+    pairs = _tokenised(job, rows, tokenizer)
     batches = _batches(job, family, tokenizer, pairs, settings.batch, settings.all_mask_share)
     return family, tokenizer, model, batches, pairs.dropped
 
@@ -159,20 +157,23 @@ def _read(paths: Mapping[str, Path]) -> dict[str, list[dict[str, Any]]]:
     return {direction: files.read_jsonl(path, ("source", "target")) for direction, path in paths.items()}
 
 
-def _tokenised(job: PretrainingJob, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> dict[str, Pairs]:
+def _tokenised(job: PretrainingJob, rows: Mapping[str, list[dict[str, Any]]], tokenizer: Any) -> Pairs:
     bos = tokenizer.bos_token_id if job.spec["bos"] else None
     limit = longest_pair(job.settings.context, job.settings.eos_padding)
     prompts = {one: Prompt(job.spec["prompts"][one], tokenizer, bos) for one in rows}
-    return {one: tokenise(pairs, prompts[one], tokenizer.eos_token_id, limit) for one, pairs in rows.items()}
+    tokens = (
+        (prompts[direction].encode(row["source"]), prompts[direction].tokens(row["target"]))
+        for direction, part in rows.items()
+        for row in part
+    )
+    return fitting_pairs(tokens, tokenizer.eos_token_id, limit)
 
 
 def _batches(
     job: PretrainingJob, family: Family, tokenizer: Any, pairs: Pairs, batch: int, all_mask_share: float
-) -> Canvases | Continuations:
+) -> Canvases:
     order = Batches(pairs.lengths, batch, job.seed, alike=True)  # similar lengths share attention calls
-    if family.causal:
-        return Continuations(pairs, order, LOSS.normaliser, job.seed)
-    loss = LOSS.model_copy(update={"eos_padding": job.settings.eos_padding})
+    loss = LOSS.model_copy(update={"eos_padding": 0 if family.causal else job.settings.eos_padding})
     return Canvases(pairs, order, loss, tokenizer.mask_token_id, job.seed, all_mask_share=all_mask_share)
 
 
@@ -191,7 +192,7 @@ def evaluate(job: PretrainingJob, model: Any, family: Family, tokenizer: Any, pa
     return report
 
 
-def _optimise(model: Any, job: PretrainingJob, batches: Canvases | Continuations, shifted: bool) -> None:
+def _optimise(model: Any, job: PretrainingJob, batches: Canvases, shifted: bool) -> None:
     """Clipped at norm 1, from the last checkpoint in ``job.work``: one file, replaced atomically."""
     steps, optimizers = job.settings.steps, _optimizers(model, job.settings)
     parts = {"model": model}
@@ -241,7 +242,7 @@ def _step(
     step: int,
     model: Any,
     optimizers: Mapping[str, tuple[Any, Any]],
-    batches: Canvases | Continuations,
+    batches: Canvases,
     shifted: bool,
 ) -> dict[str, float]:
     """One optimiser step on its batch; its scalars for :func:`reports`."""
