@@ -169,8 +169,8 @@ def test_it_is_checked_without_its_weights(folder, tmp_path, monkeypatch):
 
 
 def test_what_a_stock_class_lacks_is_said(folder):
-    for given in ({"adapter": "mine"}, {"attention": "prefix"}):
-        with pytest.raises(InputError, match="without an adapter and prefix attention"):
+    for given in ({"adapter": "mine"}, {"dtype": "nf4"}, {"attention": "prefix"}):
+        with pytest.raises(InputError, match="without an adapter, the precision nf4 and prefix attention"):
             load_backbone(folder, "stock", **given)
     with pytest.raises(InputError, match="cache: a stock class keeps no prompts"):
         Translator.load(folder, family="stock", cache=CachePolicy(4), **GIVEN)

@@ -24,7 +24,10 @@ class PromptCache(Section):
 class Decoding(Section):
     """Denoising."""
 
-    precision: Literal["float32", "bfloat16"] = Field(description="of the model; softmax and entropy are in float32")
+    precision: Literal["float32", "bfloat16", "nf4"] = Field(
+        description="of the model; softmax and entropy are in float32. nf4: the layers' weights in 4 bits, else "
+        "bfloat16; it needs bitsandbytes"
+    )
     head_precision: Literal["float32", "backbone"] = Field(
         "float32", description="of the LM head's logits: float32, or rounded to `precision`. With float32 both are one"
     )

@@ -33,6 +33,7 @@ from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.model.wrapped import Wrapped, stock_module
 from entropy_valley.settings import JsonObject, read_object
 
+NF4 = "nf4"  # a precision: bfloat16 with the weights of the layers in 4 bits, for decoding alone
 NO_TOKEN = -1  # an id that no token has
 
 
@@ -91,8 +92,9 @@ def load_backbone(
 
     The checkpoint is a folder and its family, or what has been read of them. With ``merge=False`` PEFT's layers stay
     beside the weights in float32, as in training. ``shifted`` overrides the family's; ``float32_head`` and
-    ``attention`` are :class:`Backbone`'s. Raises InputError for files that do not fit the family
-    or one another.
+    ``attention`` are :class:`Backbone`'s. With the ``dtype`` nf4 the model is loaded and merged in bfloat16 on the
+    host, and goes to the device layer by layer, in 4 bits. Raises InputError for files that do not fit the family or
+    one another.
     """
     known = folder if isinstance(folder, Checkpoint) else Checkpoint.read(folder, family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
@@ -100,8 +102,9 @@ def load_backbone(
     model: Any
     if not known.family.is_stock:
         model = _load_decoder(known, device, dtype, adapter, merge, attention)
-    elif adapter is not None or attention == PREFIX:
-        raise InputError(known.folder, "a stock class runs without an adapter and prefix attention", "Leave them out.")
+    elif adapter is not None or dtype == NF4 or attention == PREFIX:
+        problem = "a stock class runs without an adapter, the precision nf4 and prefix attention"
+        raise InputError(known.folder, problem, "Leave them out.")
     else:
         model = Wrapped(stock_module(known.folder, torch_dtype(dtype)).to(device).eval())
     return Backbone(
@@ -124,14 +127,19 @@ def _load_decoder(
 ) -> Decoder:
     """The decoder with the weights of a checkpoint, and its adapter."""
     model = empty_model(known.family, known.arguments, torch_dtype(dtype))
-    _require_memory(model, device, known.folder)
+    place = "cpu" if dtype == NF4 else device
+    _require_memory(model, place, known.folder)
     if adapter is not None:
         adapters.require_same(Path(adapter), known.digest, attention)
         change = adapters.read_adapter(Path(adapter), known.family)
         adapters.attach(copy.deepcopy(model), change, adapter, merge)  # on meta: before the weights are read
-    checkpoint.fill(model, known.family, known.folder, device)
+        if dtype == NF4 and not merge:
+            raise InputError("precision nf4", "an adapter is merged before", "Merge it, or use another precision.")
+    checkpoint.fill(model, known.family, known.folder, place)
     if adapter is not None:
         adapters.attach(model, change, adapter, merge)
+    if dtype == NF4:
+        quantise(model, device)
     return model
 
 
@@ -146,9 +154,26 @@ def _require_memory(model: Decoder, device: str, folder: Path) -> None:
 
 
 def torch_dtype(name: str) -> torch.dtype:
-    if name not in (names := {"float32": torch.float32, "bfloat16": torch.bfloat16}):
+    if name not in (names := {"float32": torch.float32, "bfloat16": torch.bfloat16, NF4: torch.bfloat16}):
         raise InputError("dtype", unknown(name, f"{name!r} is unknown", names), "Give one of these.")
     return names[name]
+
+
+def quantise(model: Decoder, device: str) -> None:
+    """Put the products of the layers in 4 bits on the device, by bitsandbytes, and all else as it is."""
+    try:
+        from bitsandbytes.nn import Linear4bit, Params4bit
+    except ImportError as error:
+        remedy = "pip install bitsandbytes, or use another precision."
+        raise InputError("precision nf4", f"bitsandbytes cannot be imported ({error})", remedy) from None
+    for layer in model.model.layers:
+        for name, part in [*layer.named_modules()]:
+            if isinstance(part, torch.nn.Linear):
+                small = Linear4bit(part.in_features, part.out_features, compute_dtype=model.dtype, device="meta")
+                small.weight, small.bias = Params4bit(part.weight.data, False, quant_type=NF4), part.bias
+                layer.set_submodule(name, small)
+        layer.to(device)  # bitsandbytes quantises here
+    model.to(device)
 
 
 def require_device(name: str, other: str = 'device="cpu"') -> None:

@@ -30,7 +30,7 @@ from entropy_valley.experiment.checking.subject import Subject, model_config
 from entropy_valley.experiment.demo.grammar import Synthetic
 from entropy_valley.model.adapters import LOSSES, WEIGHTS
 from entropy_valley.model.families import find_family
-from entropy_valley.model.load import Backbone, empty_model, torch_dtype
+from entropy_valley.model.load import NF4, Backbone, empty_model, quantise, torch_dtype
 from entropy_valley.model.prompt import BOTH_WAYS, PREFIX
 from entropy_valley.texts import counted
 from entropy_valley.training import deepspeed, memory
@@ -363,5 +363,7 @@ def random_backbone(backbone: dict[str, Any], subject: Subject, **other: Any) ->
             spread = 3 if name.startswith("lm_head") else 1
             weight.normal_(0.0, spread * weight.shape[-1] ** -0.5, generator=generator)
     model = model.to(torch_dtype(subject.precision)).eval().requires_grad_(False)
+    if subject.precision == NF4:
+        quantise(model, device)
     eos, mask = size.vocabulary - 2, size.vocabulary - 1
     return Backbone(family, model, None, mask, eos, None, "", family.shifted, model.config.max_position_embeddings)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-BYTES = {"float32": 4, "bfloat16": 2}  # of a state, and of a weight
+BYTES = {"float32": 4, "bfloat16": 2, "nf4": 2}  # of a state, and of a weight that is not in 4 bits
 RELEASED = BYTES["bfloat16"]  # of a released weight
 HEAD_ROWS = 1024  # whose logits a GPU holds at once: decoding/head.py
 _LOGIT_BYTES = 16  # of a logit: in bfloat16, in float32, its exp, and one of the two in float64
@@ -55,8 +55,10 @@ class Size:
         return self.layers * self.layer + (1 if self.tied else 2) * self.width * self.vocabulary
 
     def weights(self, precision: str) -> int:
-        """Bytes of all weights."""
-        return self.parameters * BYTES[precision]
+        """Bytes of all weights. In nf4 those of the layers have 4 bits each, and a float32 scale for every 64."""
+        of_layers = self.layers * self.layer
+        rest = (self.parameters - of_layers) * BYTES[precision]
+        return rest + (of_layers * 9 // 16 if precision == "nf4" else of_layers * BYTES[precision])
 
     def adapter(self, rank: int) -> int:
         """Parameters of LoRA on the seven matrices of each layer: rank × (in + out) of each."""
