@@ -20,7 +20,6 @@ from pydantic.dataclasses import dataclass
 from entropy_valley import files
 from entropy_valley.decoding.canvas import CachePolicy, Ledger
 from entropy_valley.decoding.requests import Memo, Runner, reveals_masks
-from entropy_valley.errors import InputError
 from entropy_valley.machine import device_name
 from entropy_valley.model.adapters import FACTS, read_adapter, read_facts, require_same
 from entropy_valley.model.checkpoint import MANIFEST, Checkpoint

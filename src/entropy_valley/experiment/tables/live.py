@@ -59,6 +59,6 @@ def _direction(name: str) -> dict[str, Any]:
 
 
 def _packed(path: Path) -> list[str]:
-    """A file as gzip, in parts of base64 that the page unpacks while it is read; the same file always gives the same."""
+    """A file as gzip, in parts of base64 that the page unpacks while it is read; always the same text of one file."""
     text = base64.b64encode(gzip.compress(path.read_bytes(), mtime=0)).decode("ascii")
     return [text[start : start + PART] for start in range(0, len(text), PART)]
