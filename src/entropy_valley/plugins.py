@@ -126,7 +126,7 @@ def _file(module: str) -> str:
 
 
 def _code(name: str) -> str:
-    """12 hex digits: a digest of the module's code without comments and formatting."""
+    """12 hex digits: a digest of the module's code without comments and formatting, or of a file that is not Python."""
     spec = importlib.util.find_spec(name.partition(":")[0])
     if spec is None or spec.origin is None:
         raise InputError(name, "its module is no file", "Put the class into a file, NAME.py.")
@@ -135,6 +135,8 @@ def _code(name: str) -> str:
 
 @files.read_once(None)
 def _digest(path: Path) -> str:
+    if path.suffix != ".py":
+        return files.file_digest(path)[:12]
     return files.text_digest(ast.dump(ast.parse(path.read_bytes())))[:12]
 
 
@@ -151,7 +153,8 @@ def _imported(kind: str, name: str) -> Any:
         imported = importlib.import_module(module)
     except Exception as error:  # whatever the user's file does
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
-            remedy = "Write MODULE:CLASS. Put the module into the working directory, or install it."
+            hint = f"Write {module.removesuffix('.py')}:{attribute}. " if module.endswith(".py") else ""
+            remedy = f"{hint}Put the module into the working directory, or install it."
             raise InputError(place, str(error), remedy) from None
         problem = f"{_line(error, module)}{type(error).__name__}: {error}"
         raise UserCodeError(place, problem, "Correct the module, so that Python can import it.") from error
