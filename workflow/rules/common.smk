@@ -10,9 +10,10 @@
 # is.
 
 
+import dataclasses
 import json
 
-from entropy_valley import files
+from entropy_valley import files, revisions
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.config import params, paths, schema
@@ -44,8 +45,8 @@ def record(path):
 
 
 def spec_of(spec):
-    """What the numbers of a rule's jobs depend on: one of the functions of `params`, for the wildcards of a job. Ends
-    the run for a set that no run has."""
+    """What the numbers of a rule's jobs depend on: a function of `params`, or of the rule's file where nothing else
+    needs it, for the wildcards of a job. Ends the run for a set that no run has."""
     return lambda wildcards: params.spec_of(EXPERIMENT, spec, dict(wildcards.items()))
 
 
@@ -187,7 +188,9 @@ def diagnosed_testsets(wildcards):
 
 def pairs_of(wildcards):
     """The training pairs of a run, where a length method is fitted to them. Ends the run for a set that no run has."""
-    return rules.corpus.output.train if params.reads_pairs(EXPERIMENT, dict(wildcards.items())) else []
+    names = dict(wildcards.items())
+    cells = matrix.CellSet(run_of(wildcards), names.get("set", ""), params.cells_of(EXPERIMENT, names))
+    return rules.corpus.output.train if "fits" in params.translating(EXPERIMENT, cells) else []
 
 
 def shards_of(pattern):
