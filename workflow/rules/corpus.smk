@@ -148,9 +148,7 @@ def length_ratios_spec(experiment, direction):
     made_from = params.corpus_digests(experiment, direction)
     for name in families:
         made_from[f"backbone {name}"] = params.checkpoint_digest(experiment, name)
-    return files.canonical(
-        {"revision": revisions.LENGTH_RATIOS, "tokenizers": families, "made_from": made_from}
-    )
+    return files.canonical({"revision": revisions.LENGTH_RATIOS, "tokenizers": families, "made_from": made_from})
 
 
 rule length_ratios:
@@ -183,13 +181,13 @@ rule length_ratios:
 
 def tokens_spec(experiment, direction, backbone, testset):
     """For the token counts of a test set, which depend on the tokenizer alone."""
-    checkpoint = {"backbone": params.checkpoint_digest(experiment, backbone)}
+    made_from = params.testset_digests(experiment, direction, [testset])
     return files.canonical(
         {
             "backbone": backbone,
             "family": experiment.backbones[backbone].family,
             "revision": revisions.TOKENS,
-            "made_from": checkpoint | params.testset_digests(experiment, direction, [testset]),
+            "made_from": {"backbone": params.checkpoint_digest(experiment, backbone)} | made_from,
         }
     )
 

@@ -14,7 +14,6 @@ from entropy_valley.data.categories import refused
 from entropy_valley.decoding.requests import KNOWN
 from entropy_valley.errors import refusal, unknown
 from entropy_valley.experiment.config import matrix
-from entropy_valley.experiment.config.expand import OF_CHECKPOINT, KeyPath, Problem
 from entropy_valley.experiment.config.matrix import COMPARED, DEV, SETS, all_cells, methods, runs
 from entropy_valley.experiment.config.methods import method_settings, needs_anchors, reassigned_methods
 from entropy_valley.experiment.config.paths import adapter_run
@@ -27,6 +26,10 @@ from entropy_valley.settings import Refers
 METRIC_FILES = ("comet", "id", "digests", "sentences", "signatures")  # keys of the scores' files, names of folders
 RUN_FOLDERS = ("adapter", "latency")  # beside the sets of a run
 
+OF_CHECKPOINT = ("family", "hub", "folder", "pretraining", "pretrained")  # keys of a backbone
+
+KeyPath = tuple[str | int, ...]
+Problem = tuple[KeyPath, str]  # the path of a key, and what would be right
 Further = Callable[[Experiment], list[Problem]]
 
 
@@ -150,6 +153,9 @@ def _backbones(experiment: Experiment) -> Iterator[Problem]:
             yield ("backbones", name, "decoding", "prompt_cache"), "a stock class has none; remove this key"
         if section.hub and (owner := owners.get(section.hub.repository, family.name)) != family.name:
             yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
+        for key in OF_CHECKPOINT if section.variant_of else ():
+            if getattr(section, key) != getattr(experiment.backbones[section.variant_of], key):
+                yield ("backbones", name, key), f"a variant has the checkpoint of {section.variant_of}; remove this key"
         if section.adapter_of and (problem := _not_shared(section, experiment.backbones[section.adapter_of])):
             yield ("backbones", name, "adapter_of"), problem
     for block in ("matrix", "instruct", "autoregressive"):
