@@ -315,20 +315,6 @@ def test_an_order_by_a_gold_alignment_needs_one(load):
     assert load({**over, "sources": {"wmt22": {"anchors": "mine.jsonl"}}}).sources["wmt22"].has_anchors
 
 
-def test_the_authors_categories_need_an_english_side(load):
-    files = {"name": "files", "source": "a.de", "target": "a.fr"}
-    over = {
-        "matrix": {"directions": ["de-fr"]},
-        "tables": {"studies": []},
-        "instruct": {"backbones": []},
-        "sources": {"mine": files, "hard": files | {"challenge": 5}},
-        "directions": {"de-fr": {"prompt": "French: {src}", "train": "mine", "tests": ["hard"]}},
-        "length_methods": {"ratio": {"ratios": {"de-fr": 1.0}}, "ev": {"ratios": {"de-fr": [1.0]}}},
-    }
-    with pytest.raises(InputError, match=r"sources.hard.challenge = 5: the rules are for English"):
-        load(over)
-
-
 def test_a_given_adapter_is_that_of_the_backbone_that_has_it(load):
     over = {
         "adapters": "released",

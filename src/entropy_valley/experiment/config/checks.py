@@ -10,15 +10,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from entropy_valley.data.categories import refused
 from entropy_valley.decoding.requests import KNOWN
 from entropy_valley.errors import refusal, unknown
 from entropy_valley.experiment.config import matrix
 from entropy_valley.experiment.config.matrix import COMPARED, DEV, SETS, all_cells, methods, runs
-from entropy_valley.experiment.config.methods import method_settings, needs_anchors, reassigned_methods
+from entropy_valley.experiment.config.methods import method_settings
 from entropy_valley.experiment.config.paths import adapter_run
-from entropy_valley.experiment.config.schema import BackboneSection, Experiment, metrics_of
+from entropy_valley.experiment.config.schema import BackboneSection, Experiment, metrics_of, needs_anchors
 from entropy_valley.lengths import make_method
+from entropy_valley.lengths.baselines import Reassigned
 from entropy_valley.model.families import FAMILIES, find_family
 from entropy_valley.scoring.metrics import Bleu
 from entropy_valley.settings import Refers
@@ -189,7 +189,8 @@ def _ratios(experiment: Experiment) -> Iterator[Problem]:
 
 def _methods(experiment: Experiment) -> Iterator[Problem]:
     """Length methods that take canvases which nobody chooses, and a user's own ones that cannot be made."""
-    reassigned, decoded = reassigned_methods(experiment), methods(experiment)
+    decoded = methods(experiment)
+    reassigned = [name for name in decoded if isinstance(getattr(experiment.length_methods, name), Reassigned)]
     for method, directions in decoded.items():
         block = getattr(experiment.length_methods, method)
         if method in reassigned and (block.of in reassigned or block.of not in decoded):
@@ -225,7 +226,7 @@ def _tokenizers(experiment: Experiment) -> Iterator[Problem]:
             bleus["backbones", name, "bleu"] = bleu
     for key, bleu in bleus.items():
         for direction in matrix.directions(experiment):
-            if problem := refusal(bleu.of(direction).require, direction.split("-")[1]):
+            if problem := bleu.of(direction).refused(direction.split("-")[1]):
                 yield (*key, "tokenize"), f"{direction}: {problem}"
 
 
@@ -278,8 +279,6 @@ def _sources(experiment: Experiment) -> Iterator[Problem]:
         source = experiment.sources.get(name)  # None: the development pairs
         if source and (problem := source.refused(direction, "test")):
             yield ("sources", name), problem
-        if source and source.challenge and (problem := refused(direction)):
-            yield ("sources", name, "challenge"), f"{problem}; name another test set"
         for order in sorted(own & anchored):
             if not (source and source.has_anchors):
                 yield ("sources", name, "anchors"), f"the reveal order {order!r} needs a gold alignment; give its file"
