@@ -336,10 +336,13 @@ def translating(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
         **filling(experiment, run),
         "schedule": experiment.decoding_of(run.backbone).schedule,
         "cells": [[cell.testset, cell.method, cell.order, cell.steps] for cell in cells.cells],
-        "methods": {name: method_settings(experiment, name, run.direction, run.backbone) for name in methods},
+        "methods": {name: _settings(experiment, name, run.direction, run.backbone) for name in methods},
         "orders": {name: _order(experiment, name) for name in dict.fromkeys(cell.order for cell in cells.cells)},
         **({"fits": fits} if fits else {}),
     }
+
+
+_settings = functools.cache(method_settings)  # once, not for each seed
 
 
 def _order(experiment: Experiment, order: str) -> dict[str, Any]:
@@ -361,7 +364,7 @@ def _fits(experiment: Experiment, run: Run, methods: list[str]) -> dict[str, Any
         fits["length_statistics"] = {"revision": revisions.LENGTH_STATISTICS, **probing, "parts": parts, **limit}
     if learning := [name for name in methods if declares(experiment, name, "learns")]:
         model = engine_passes(experiment, run, [revisions.DECODING, revisions.LEARNING])
-        settings = {name: method_settings(experiment, name, run.direction, run.backbone) for name in learning}
+        settings = {name: _settings(experiment, name, run.direction, run.backbone) for name in learning}
         fits["learned"] = {**model, "methods": settings}
     if any(declares(experiment, name, "uses_length_head") for name in methods):
         model = engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD])
@@ -386,7 +389,7 @@ def latency(experiment: Experiment, cell: Cell) -> str:
     return _slice(
         **filling(experiment, run),
         method=cell.method,
-        settings=method_settings(experiment, cell.method, run.direction, run.backbone),
+        settings=_settings(experiment, cell.method, run.direction, run.backbone),
         schedule=experiment.decoding_of(run.backbone).schedule,
         **_order(experiment, cell.order),
         steps=cell.steps,
