@@ -128,7 +128,6 @@ NAMES = [  # of what other keys define, or do not
     ({"tables": {"metrics": ["ter"]}}, "tables.metrics = ['ter']: 'ter' is not defined; `scoring` has comet22, bleu"),
     ({"tables": {"studies": ["grdis"]}}, "'grdis' is not defined; did you mean readings? `studies` has "),
     ({"sources": {"dev": {"name": "wmt22"}}}, "sources.dev: is the name of the development pairs"),
-    ({"reveal_orders": {"med": {"order": "random"}}}, "reveal_orders.med: an order of ours has the name 'med'"),
     ({"scoring": {"metrics": {"comet22": {"metric": "bleu", "label": "x"}}}}, "comet22: this name is taken"),
     *(
         ({"studies": {name: {"methods": ["ev"]}}}, f"studies.{name}: is the name of a folder of every run")
@@ -152,9 +151,9 @@ UNFIT = [  # configs that cannot run
         {**study(methods=["narrow"]), "length_methods": NARROW},
         "length_methods.narrow.ratios: has none for zh-en, en-de; add them, or list the directions",
     ),
-    (variant(**FLOORS | {"adapter_of": "dream-7b"}), "has another checkpoint"),
-    (variant(**FLOORS, training={"keep_every": 500}), "is trained otherwise"),
-    (variant(**FLOORS, attention="prefix"), "is trained otherwise; remove this key, or `attention`"),
+    (variant(**FLOORS | {"adapter_of": "dream-7b"}), "has other adapters, by `family`, `hub`; remove"),
+    (variant(**FLOORS, training={"keep_every": 500}), "has other adapters, by `training`"),
+    (variant(**FLOORS, attention="prefix"), "has other adapters, by `attention`; remove this key, or those"),
     ({"sources": {"wmt22": {**GIVEN, "limit": None}}}, "has no test file of en-zh; name it under `files`"),
     ({"directions": {"en-de": {"train": "mine"}}, "sources": {"mine": GIVEN}}, "has no train and no dev file of en-de"),
     ({"matrix": {"backbones": ["llada-8b", "llama3-8b"]}}, "name it under `autoregressive.backbones`"),

@@ -5,7 +5,7 @@ A key says at its field which other key defines its names. Without these checks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -27,6 +27,8 @@ METRIC_FILES = ("comet", "id", "digests", "sentences", "signatures")  # keys of 
 RUN_FOLDERS = ("adapter", "latency")  # beside the sets of a run
 
 OF_CHECKPOINT = ("family", "hub", "folder", "pretraining", "pretrained")  # keys of a backbone
+
+OF_TRAINING = ("attention", "training", "eos_padding")
 
 KeyPath = tuple[str | int, ...]
 Problem = tuple[KeyPath, str]  # the path of a key, and what would be right
@@ -77,32 +79,28 @@ def _undefined_names(experiment: Experiment) -> Iterator[Problem]:
                 yield path, f"{name} needs {', '.join(needed)}; name a block of `reveal_orders` that has its settings"
 
 
-def _references(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Refers, str | int]]:
-    """Every name in a section, or in what holds sections, that another key defines: its key, the mark, the name."""
+def _references(
+    value: Any, path: KeyPath = (), marks: Sequence[Refers] = ()
+) -> Iterator[tuple[KeyPath, Refers, str | int]]:
+    """Every name in a section, or in what holds sections, that another key defines: its key, the mark, the name.
+    ``marks`` are those of the key that has the value."""
     if isinstance(value, BaseModel):
         for key, below in value:
             field = type(value).model_fields.get(key)
+            own = []
             for mark in field.metadata if field else ():
                 if isinstance(mark, Refers) and not (mark.only_with and getattr(value, mark.only_with) in ([], False)):
-                    for at, name in _names(below, (*path, key), mark.keys):
-                        yield at, mark, name
-            yield from _references(below, (*path, key))
-    elif isinstance(value, list | dict):
-        for entry, below in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _references(below, (*path, entry))
-
-
-def _names(value: Any, path: KeyPath, keys: bool) -> Iterator[tuple[KeyPath, str | int]]:
-    """The names that a key has: one, a list of them, either by direction, or the keys of its block, if it is one."""
-    if isinstance(value, dict):
+                    own.append(mark)
+            yield from _references(below, (*path, key), own)
+    elif isinstance(value, dict):
         for key, below in value.items():
-            if keys:
-                yield (*path, key), key
-            else:
-                yield from _names(below, (*path, key), keys)
-    elif value is not None and not keys:
-        for name in value if isinstance(value, list) else [value]:
-            yield path, name
+            yield from (((*path, key), mark, key) for mark in marks if mark.keys)
+            yield from _references(below, (*path, key), [mark for mark in marks if not mark.keys])
+    elif isinstance(value, list):
+        for place, below in enumerate(value):  # of a name, the list has the key
+            yield from _references(below, (*path, place) if isinstance(below, BaseModel) else path, marks)
+    elif value is not None:
+        yield from ((path, mark, value) for mark in marks if not mark.keys)
 
 
 def _taken(experiment: Experiment) -> Iterator[Problem]:
@@ -112,9 +110,6 @@ def _taken(experiment: Experiment) -> Iterator[Problem]:
     for name in experiment.studies:
         if name in (*SETS, *RUN_FOLDERS):
             yield ("studies", name), "is the name of a folder of every run; give the study another one"
-    for name, block in experiment.reveal_orders.items():
-        if name in KNOWN and block.order != name:
-            yield ("reveal_orders", name), f"an order of ours has the name {name!r}; give the block another one"
     metrics = [metric.name for metric in metrics_of(experiment.scoring)]
     for name in experiment.scoring.metrics:
         if metrics.count(name) > 1 or name in METRIC_FILES:
@@ -171,11 +166,8 @@ def _not_shared(section: BackboneSection, other: BackboneSection) -> str:
     """Why a backbone cannot have the adapters of the ``other`` one, which it names; empty if it can."""
     if other.adapter_of or other.zero_shot or section.zero_shot:
         return "has no adapters of its own; name a backbone that is trained"
-    if any(getattr(section, key) != getattr(other, key) for key in OF_CHECKPOINT):
-        return "has another checkpoint; name a variant of the same one"
-    if any(getattr(section, key) != getattr(other, key) for key in ("attention", "training", "eos_padding")):
-        return "is trained otherwise; remove this key, or `attention`, `training` and `eos_padding`"
-    return ""
+    differing = [key for key in (*OF_CHECKPOINT, *OF_TRAINING) if getattr(section, key) != getattr(other, key)]
+    return f"has other adapters, by `{'`, `'.join(differing)}`; remove this key, or those" if differing else ""
 
 
 def _ratios(experiment: Experiment) -> Iterator[Problem]:
