@@ -109,10 +109,16 @@ def run_of(wildcards):
     return params.run_of(dict(wildcards.items()))
 
 
+def backbone_files(backbone, seed=None):
+    """The file that says which checkpoint a run starts from; the checkpoint itself, too, if it is pre-trained here."""
+    folder = paths.backbone_folder(EXPERIMENT, backbone, seed)
+    names = checkpoint.WRITTEN if EXPERIMENT.backbones[backbone].is_pretrained_here else ()
+    return [paths.backbone_file(EXPERIMENT, backbone, seed), *(f"{folder}/{name}" for name in names)]
+
+
 def backbone_of(wildcards):
-    """What says which checkpoint a run starts from; the checkpoint itself, too, if it is pre-trained here."""
-    seed = run_of(wildcards).seed if "seed" in wildcards.keys() else None
-    return paths.backbone_files(EXPERIMENT, wildcards.backbone, seed)
+    """The same of a job's backbone."""
+    return backbone_files(wildcards.backbone, run_of(wildcards).seed if "seed" in wildcards.keys() else None)
 
 
 def adapter_of(*names):

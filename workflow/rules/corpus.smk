@@ -158,7 +158,7 @@ rule length_ratios:
         backbones=lambda w: [
             path
             for name in params.tokenizers(EXPERIMENT, w.direction)
-            for path in paths.backbone_files(EXPERIMENT, name)
+            for path in backbone_files(name)
         ],
     output:
         LENGTH_RATIOS,
