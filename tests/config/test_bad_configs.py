@@ -159,7 +159,6 @@ UNFIT = [  # configs that cannot run
     ({"matrix": {"backbones": ["llada-8b", "llama3-8b"]}}, "name it under `autoregressive.backbones`"),
     ({"autoregressive": {"backbones": ["dream-7b"]}}, "'dream-7b' is of family dream, not an autoregressive one"),
     ({"backbones": {"llada-8b": {"chat": True}}}, "backbones.llada-8b.chat = True: the family llada has no chat"),
-    ({"backbones": {"dream-7b": {"hub": {"repository": "GSAI-ML/LLaDA-8B-Base"}}}}, "is of family llada, not dream"),
     ({"backbones": {"llama3-8b": {"zero_shot": True}}}, "zero_shot = True: an autoregressive family has none"),
     (variant(attention="prefix", zero_shot=True), "backbones.mine.attention = 'prefix': the bare checkpoint was"),
     ({"backbones": {"dream-7b": {"family": "stock"}}}, "a stock class is not fine-tuned here; set it to true"),

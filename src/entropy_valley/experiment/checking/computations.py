@@ -165,10 +165,8 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
 
 
 def device_memory(device: str) -> int:
-    """Bytes of the smallest GPU, or of the machine."""
-    if device == "cpu":
-        return machine.memory()
-    return min(torch.cuda.get_device_properties(number).total_memory for number in range(torch.cuda.device_count()))
+    """Bytes of the first GPU, or of the machine."""
+    return machine.memory() if device == "cpu" else torch.cuda.get_device_properties(0).total_memory
 
 
 def pass_plan(backbone: dict[str, Any], subject: Subject, free: int | None) -> memory.PassPlan:

@@ -19,7 +19,7 @@ from entropy_valley.experiment.config.paths import adapter_run
 from entropy_valley.experiment.config.schema import BackboneSection, Experiment, metrics_of, needs_anchors
 from entropy_valley.lengths import make_method
 from entropy_valley.lengths.baselines import Reassigned
-from entropy_valley.model.families import FAMILIES, find_family
+from entropy_valley.model.families import find_family
 from entropy_valley.scoring.metrics import Bleu
 from entropy_valley.settings import Refers
 
@@ -128,7 +128,6 @@ def _compared(experiment: Experiment) -> Iterator[Problem]:
 def _backbones(experiment: Experiment) -> Iterator[Problem]:
     families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
     stock_classes = {name for name, family in families.items() if family.is_stock}
-    owners = {release.repository: family.name for family in FAMILIES.values() for release in family.releases}
     for name, section in experiment.backbones.items():
         family, given = families[section.family], section.hub or section.folder
         stock = section.family in stock_classes
@@ -146,8 +145,6 @@ def _backbones(experiment: Experiment) -> Iterator[Problem]:
             yield ("backbones", name, "zero_shot"), "a stock class is not fine-tuned here; set it to true"
         if stock and section.decoding.prompt_cache:
             yield ("backbones", name, "decoding", "prompt_cache"), "a stock class has none; remove this key"
-        if section.hub and (owner := owners.get(section.hub.repository, family.name)) != family.name:
-            yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
         for key in OF_CHECKPOINT if section.variant_of else ():
             if getattr(section, key) != getattr(experiment.backbones[section.variant_of], key):
                 yield ("backbones", name, key), f"a variant has the checkpoint of {section.variant_of}; remove this key"
