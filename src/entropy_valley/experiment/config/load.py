@@ -105,23 +105,22 @@ def read_files(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
     Before each file stand those that it :data:`EXTENDS`. A file stands once, where it comes first.
     """
     contents: dict[str, dict[str, Any]] = {}
+    begun: set[str] = set()
 
-    def read(path: str, above: tuple[str, ...]) -> None:
-        if path in above:
-            chain = " → ".join([*above[above.index(path) :], path])
-            raise InputError(path, f"extends itself: {chain}", "Remove `extends` from one of them.")
-        if path not in contents:
+    def read(path: str) -> None:
+        if path not in begun:
+            begun.add(path)
             content = read_yaml(path)
             for name in extends(content):
                 other = near(Path(path).parent / name)
                 if not Path(other).is_file():
                     problem = f"extends {other}, which is not a file"
                     raise InputError(path, problem, "The path is from the file's folder.")
-                read(other, (*above, path))
+                read(other)
             contents[path] = content
 
     for path in paths:
-        read(near(path), ())
+        read(near(path))
     return contents
 
 
