@@ -29,7 +29,7 @@ for path in BELOW:
 
 
 config = snapshot.merged(config, BASE, workflow.configfiles)
-EXPERIMENT = configuration.load_merged(config, FILES, tables.problems, checked=snapshot.is_handed_down())
+EXPERIMENT = configuration.load_merged(config, FILES, tables.problems)
 REPORTS = tables.configured(EXPERIMENT)
 
 R = EXPERIMENT.results

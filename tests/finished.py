@@ -29,8 +29,7 @@ from matplotlib import figure
 from entropy_valley import files, results
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import Experiment, base_files
-from entropy_valley.experiment.config.expand import overlay
-from entropy_valley.experiment.config.load import load_merged, merge
+from entropy_valley.experiment.config.load import load_merged, merge, overlay
 from entropy_valley.experiment.config.matrix import Cell, sets_of
 from entropy_valley.experiment.tables import document, pages
 from entropy_valley.experiment.tables.render import Shown

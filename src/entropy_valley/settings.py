@@ -187,10 +187,8 @@ def check_template(text: str) -> None:
 
 
 def _template(text: str) -> str:
-    try:
-        check_template(text)
-    except InputError as error:
-        raise ValueError(f"{error.problem}. {error.remedy}") from None
+    if text.count("{src}") != 1:
+        raise ValueError("write {src} exactly once, where the source goes")
     return text
 
 
@@ -213,6 +211,7 @@ _CODE = r"[a-z]{2,3}(_([a-z]{4}|[a-z]{2}|[0-9]{3}))?"  # of a language, perhaps 
 NAME, LANGUAGE, DIRECTION = r"^[a-z0-9][a-z0-9_.]*(-[a-z0-9_.]+)*$", f"^{_CODE}$", f"^{_CODE}-{_CODE}$"
 PLUGIN, COMMIT, POOL = r"^([a-z0-9_.-]+|[\w.]+:\w+)$", r"^[0-9a-f]{40}$", r"^[a-z0-9]+$"
 REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)?$"
+CHECKPOINT = rf"{REPOSITORY}|\.ckpt$"
 PATTERNS = {  # what a value must be, for errors
     NAME: "of letters in lower case, digits, _ . and -, like en-zh or my_ratios",
     LANGUAGE: "the code of a language in lower case, like en, yue or zh_tw",
@@ -221,6 +220,7 @@ PATTERNS = {  # what a value must be, for errors
     COMMIT: "the 40 hex digits of a commit",
     POOL: "of letters in lower case and digits, like 50k",
     REPOSITORY: "OWNER/NAME, as on the hub",
+    CHECKPOINT: "OWNER/NAME, as on the hub, or a .ckpt file",
 }
 # Up to four names make that of a log, and a file system has 255 characters for it.
 Name = Annotated[str, Field(pattern=NAME, max_length=50)]
@@ -229,6 +229,7 @@ Direction = Annotated[str, Field(pattern=DIRECTION)]
 Pool = Annotated[str, Field(pattern=POOL)]  # part of a run's folder: seed1-50k
 Plugin = Annotated[str, Field(pattern=PLUGIN)]
 Repository = Annotated[str, Field(pattern=REPOSITORY)]
+Checkpoint = Annotated[str, Field(pattern=CHECKPOINT)]  # of COMET
 Commit = Annotated[str, Field(pattern=COMMIT)]  # a branch would be another checkpoint tomorrow
 Names = Annotated[list[Name], Field(min_length=1), AfterValidator(unique)]
 Directions = Annotated[list[Direction], Field(min_length=1), AfterValidator(unique)]

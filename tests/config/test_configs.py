@@ -16,8 +16,7 @@ from entropy_valley import plugins
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import base_files, load_files, methods
-from entropy_valley.experiment.config.expand import expand, overlay
-from entropy_valley.experiment.config.load import load_merged, merge, read_files, read_values
+from entropy_valley.experiment.config.load import expand, load_merged, merge, overlay, read_files, read_values
 from entropy_valley.experiment.config.schema import LengthMethods, Scoring, metrics_of, scoring_params
 from entropy_valley.lengths import LENGTH_METHODS
 from entropy_valley.scoring import from_params
@@ -237,7 +236,7 @@ def test_ratios_of_another_method_below_those_of_its_own():
 
 
 def test_a_method_without_ratios_to_take_is_named(load):
-    line = "mine.yaml: length_methods.cal.same_ratios_as = 'oracle': names no method"
+    line = "mine.yaml: length_methods.cal.same_ratios_as = 'oracle': names no block"
     with pytest.raises(InputError, match=line):
         load({"length_methods": {"cal": {"same_ratios_as": "oracle"}}, "tables": {"studies": []}})
 

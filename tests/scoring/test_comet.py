@@ -288,8 +288,3 @@ def test_a_checkpoint_that_names_no_encoder(tmp_path, named):
         InputError, match=r"hparams.yaml: `pretrained_model` is .*, not the name of an encoder on the hub"
     ):
         comet_checkpoint.encoder_of(tmp_path)
-
-
-def test_a_revision_is_of_a_repository():
-    with pytest.raises(ValueError, match="`revision` is the commit of a `checkpoint` on the hub"):
-        comet.MainComet(checkpoint="my/model.ckpt", revision=OLD)

@@ -8,8 +8,7 @@ import pytest
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import base_files, load_files
-from entropy_valley.experiment.config.expand import overlay
-from entropy_valley.experiment.config.load import load_merged, merge
+from entropy_valley.experiment.config.load import load_merged, merge, overlay
 from entropy_valley.experiment.config.matrix import sets_of
 from entropy_valley.experiment.stats.job_costs import finished_seconds, gpus, stage_hours
 from entropy_valley.experiment.stats.our_numbers import OurTables

@@ -13,8 +13,7 @@ import pytest
 from entropy_valley.errors import InputError
 from entropy_valley.experiment import tables as reports
 from entropy_valley.experiment.config import base_files, params
-from entropy_valley.experiment.config.expand import overlay
-from entropy_valley.experiment.config.load import load_merged, read_yaml
+from entropy_valley.experiment.config.load import load_merged, overlay, read_yaml
 from entropy_valley.experiment.config.matrix import sets_of
 from entropy_valley.experiment.tables import footnotes, scores
 

@@ -10,8 +10,7 @@ import yaml
 from workspace import ROOT, STUB, Workspace, by_rule, sets
 
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.config.expand import overlay
-from entropy_valley.experiment.config.load import merge
+from entropy_valley.experiment.config.load import merge, overlay
 from entropy_valley.experiment.runs import snapshot
 from entropy_valley.experiment.runs.audit import MISSING, Audit
 from entropy_valley.experiment.runs.jobs import listed

@@ -10,9 +10,10 @@
 # is.
 
 
+import dataclasses
 import json
 
-from entropy_valley import files
+from entropy_valley import files, revisions
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.config import params, paths, schema
@@ -44,8 +45,8 @@ def record(path):
 
 
 def spec_of(spec):
-    """What the numbers of a rule's jobs depend on: one of the functions of `params`, for the wildcards of a job. Ends
-    the run for a set that no run has."""
+    """What the numbers of a rule's jobs depend on: a function of `params`, or of the rule's file where nothing else
+    needs it, for the wildcards of a job. Ends the run for a set that no run has."""
     return lambda wildcards: params.spec_of(EXPERIMENT, spec, dict(wildcards.items()))
 
 
@@ -108,10 +109,16 @@ def run_of(wildcards):
     return params.run_of(dict(wildcards.items()))
 
 
+def backbone_files(backbone, seed=None):
+    """The file that says which checkpoint a run starts from; the checkpoint itself, too, if it is pre-trained here."""
+    folder = paths.backbone_folder(EXPERIMENT, backbone, seed)
+    names = checkpoint.WRITTEN if EXPERIMENT.backbones[backbone].is_pretrained_here else ()
+    return [paths.backbone_file(EXPERIMENT, backbone, seed), *(f"{folder}/{name}" for name in names)]
+
+
 def backbone_of(wildcards):
-    """What says which checkpoint a run starts from; the checkpoint itself, too, if it is pre-trained here."""
-    seed = run_of(wildcards).seed if "seed" in wildcards.keys() else None
-    return paths.backbone_files(EXPERIMENT, wildcards.backbone, seed)
+    """The same of a job's backbone."""
+    return backbone_files(wildcards.backbone, run_of(wildcards).seed if "seed" in wildcards.keys() else None)
 
 
 def adapter_of(*names):
@@ -186,7 +193,9 @@ def diagnosed_testsets(wildcards):
 
 def pairs_of(wildcards):
     """The training pairs of a run, where a length method is fitted to them. Ends the run for a set that no run has."""
-    return rules.corpus.output.train if params.reads_pairs(EXPERIMENT, dict(wildcards.items())) else []
+    names = dict(wildcards.items())
+    cells = matrix.CellSet(run_of(wildcards), names.get("set", ""), params.cells_of(EXPERIMENT, names))
+    return rules.corpus.output.train if "fits" in params.translating(EXPERIMENT, cells) else []
 
 
 def shards_of(pattern):

@@ -10,6 +10,11 @@ LENGTH_RATIOS = f"{CORPUS}/length_ratios.json"
 TOKENS = f"{R}/{{direction}}/{{backbone}}/tokens/{{testset}}.jsonl"
 
 
+def dataset_spec(experiment, dataset):
+    """For the download of a data set, by the name of its folder."""
+    return files.canonical(paths.downloaded_datasets(experiment)[dataset].download._asdict())
+
+
 rule fetch_dataset:
     """Download a data set once, and keep which commit it is."""
     output:
@@ -23,12 +28,16 @@ rule fetch_dataset:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of(params.dataset),
+        spec=spec_of(dataset_spec),
         execution=execution_of(
             lambda w: dict(folder=paths.dataset_folder(EXPERIMENT, w.dataset), confirm=EXPERIMENT.confirm)
         ),
     script:
         "../scripts/fetch.py"
+
+
+# Whether training pairs are drawn from sources alone whose reading takes minutes and needs no network.
+READS_SLOWLY = all(EXPERIMENT.sources[EXPERIMENT.directions[run.direction].train].slow for run in SETS.by_run)
 
 
 rule corpus:
@@ -45,7 +54,7 @@ rule corpus:
         f"{R}/logs/corpus/{{direction}}.log",
     benchmark:
         f"{R}/benchmarks/corpus/{{direction}}.tsv"
-    localrule: not params.reads_slowly(EXPERIMENT)
+    localrule: not READS_SLOWLY
     conda:
         "../../envs/workflow.yaml"
     params:
@@ -100,11 +109,26 @@ rule dev_as_testset:
         "../scripts/corpus.py"
 
 
+# The directions whose training pairs are drawn here for an adapter.
+TRAINED = {
+    run.direction
+    for run in SETS.by_run
+    if EXPERIMENT.adapters == "trained" and not EXPERIMENT.backbones[run.backbone].zero_shot
+}
+
+
+def overlap_spec(experiment, direction, testset):
+    """For the counts of test sentences that occur in training."""
+    train = params.corpus_digests(experiment, direction) if direction in TRAINED else {}
+    made_from = params.testset_digests(experiment, direction, [testset]) | train
+    return files.canonical({"revision": revisions.OVERLAP, "made_from": made_from})
+
+
 rule overlap:
     """Count the test sentences that occur in the training pairs, for the footnotes of tables."""
     input:
         testset=TESTSET,
-        train=lambda w: rules.corpus.output.train if w.direction in params.trained(EXPERIMENT) else [],
+        train=lambda w: rules.corpus.output.train if w.direction in TRAINED else [],
     output:
         OVERLAP,
     log:
@@ -113,9 +137,18 @@ rule overlap:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(params.overlap),
+        spec=spec_of(overlap_spec),
     script:
         "../scripts/corpus.py"
+
+
+def length_ratios_spec(experiment, direction):
+    """For the ratios of lengths under each tokenizer of a direction."""
+    families = {name: experiment.backbones[name].family for name in params.tokenizers(experiment, direction)}
+    made_from = params.corpus_digests(experiment, direction)
+    for name in families:
+        made_from[f"backbone {name}"] = params.checkpoint_digest(experiment, name)
+    return files.canonical({"revision": revisions.LENGTH_RATIOS, "tokenizers": families, "made_from": made_from})
 
 
 rule length_ratios:
@@ -125,7 +158,7 @@ rule length_ratios:
         backbones=lambda w: [
             path
             for name in params.tokenizers(EXPERIMENT, w.direction)
-            for path in paths.backbone_files(EXPERIMENT, name)
+            for path in backbone_files(name)
         ],
     output:
         LENGTH_RATIOS,
@@ -136,7 +169,7 @@ rule length_ratios:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of(params.length_ratios),
+        spec=spec_of(length_ratios_spec),
         execution=execution_of(
             lambda w: {
                 name: paths.backbone_folder(EXPERIMENT, name) for name in params.tokenizers(EXPERIMENT, w.direction)
@@ -144,6 +177,19 @@ rule length_ratios:
         ),
     script:
         "../scripts/tokens.py"
+
+
+def tokens_spec(experiment, direction, backbone, testset):
+    """For the token counts of a test set, which depend on the tokenizer alone."""
+    made_from = params.testset_digests(experiment, direction, [testset])
+    return files.canonical(
+        {
+            "backbone": backbone,
+            "family": experiment.backbones[backbone].family,
+            "revision": revisions.TOKENS,
+            "made_from": {"backbone": params.checkpoint_digest(experiment, backbone)} | made_from,
+        }
+    )
 
 
 rule tokens:
@@ -160,7 +206,7 @@ rule tokens:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of(params.tokens),
+        spec=spec_of(tokens_spec),
         execution=execution_of(lambda w: dict(backbone=paths.backbone_folder(EXPERIMENT, w.backbone))),
     script:
         "../scripts/tokens.py"

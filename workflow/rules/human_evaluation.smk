@@ -12,6 +12,34 @@ wildcard_constraints:
     annotator="|".join(EXPERIMENT.human_evaluation.annotators),
 
 
+def pack_spec(experiment, direction):
+    """For a pack: the two systems, the metric that chooses sentences, how many of each bucket, the seed."""
+    settings, cells = experiment.human_evaluation, matrix.evaluated_cells(experiment, direction)
+    made_from = params.testset_digests(experiment, direction, [cells[0].testset])
+    for home in map(SETS.home.get, cells):
+        made_from[f"scores {home.run.backbone} {home.name}"] = params.digest(params.scores(experiment, home))
+    return files.canonical(
+        {
+            "revision": revisions.HUMAN_EVALUATION,
+            "cells": [cell.key() for cell in cells],
+            "metrics": [dataclasses.asdict(schema.metrics_of(experiment.scoring)[0])],
+            "sentences": settings.sentences.model_dump(),
+            "pack_seed": settings.seed,
+            "made_from": made_from,
+        }
+    )
+
+
+def of_pack(**settings):
+    """For what is made of a pack, with these settings beside."""
+
+    def spec(experiment, direction, annotator=None):
+        made_from = {"pack": params.digest(pack_spec(experiment, direction))}
+        return files.canonical({"revision": revisions.HUMAN_EVALUATION, **settings, "made_from": made_from})
+
+    return spec
+
+
 rule human_pack:
     """Choose the sentences of a direction, hide which system is which, and write the guidelines."""
     input:
@@ -27,7 +55,7 @@ rule human_pack:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(params.pack),
+        spec=spec_of(pack_spec),
     script:
         "../scripts/human_pack.py"
 
@@ -46,7 +74,7 @@ rule human_forms:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(params.forms),
+        spec=spec_of(of_pack()),
     script:
         "../scripts/human_forms.py"
 
@@ -63,7 +91,7 @@ rule human_simulated:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(params.simulated),
+        spec=spec_of(of_pack(seed=EXPERIMENT.human_evaluation.seed)),
     script:
         "../scripts/human_forms.py"
 
@@ -85,7 +113,7 @@ rule human_ratings:
     conda:
         "../../envs/workflow.yaml"
     params:
-        spec=spec_of(params.ratings),
+        spec=spec_of(of_pack(annotators=EXPERIMENT.human_evaluation.annotators)),
         execution=lambda w, output: dict(folder=EXPERIMENT.human_evaluation.forms),
     script:
         "../scripts/human_ratings.py"

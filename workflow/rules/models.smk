@@ -155,6 +155,12 @@ rule check:
 COMET = f"{R}/checkpoints/{{checkpoint}}.json"
 
 
+def comet_spec(experiment, checkpoint):
+    """For the download of a COMET checkpoint, by the name of its folder."""
+    section = schema.checkpoints(experiment.scoring)[paths.downloaded_comets(experiment)[checkpoint]]
+    return files.canonical({"repository": section.checkpoint, "revision": section.revision})
+
+
 rule fetch_comet:
     """Download a COMET checkpoint once, and keep which one it is."""
     output:
@@ -168,7 +174,7 @@ rule fetch_comet:
     conda:
         "../../envs/models.yaml"
     params:
-        spec=spec_of(params.comet),
+        spec=spec_of(comet_spec),
         execution=execution_of(
             lambda w: dict(
                 folder=paths.comet_folder(EXPERIMENT, paths.downloaded_comets(EXPERIMENT)[w.checkpoint]),

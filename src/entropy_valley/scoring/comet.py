@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr
 
 from entropy_valley import files
 from entropy_valley.progress import progress
 from entropy_valley.scoring import comet_checkpoint
 from entropy_valley.scoring.comet_checkpoint import check_class, load, locate
 from entropy_valley.scoring.metrics import ScoringJob, Texts
-from entropy_valley.settings import REPOSITORY, Commit, Name, Section
+from entropy_valley.settings import Checkpoint, Commit, Name, Section
 
 # --- Batches without padding.
 #
@@ -162,7 +161,7 @@ class Comet(Section):
 
     decimals: ClassVar[int] = 4
 
-    checkpoint: str = Field(description="owner/name on the hub, or a .ckpt file")
+    checkpoint: Checkpoint = Field(description="owner/name on the hub, or a .ckpt file")
     revision: Commit | None = Field(None, description=REVISION)
     batch_size: Literal[1] = Field(1, description="always 1: no score depends on its neighbours")
     reference_free: bool = Field(False, description="true: it sees no reference, as CometKiwi, or XCOMET if asked to")
@@ -182,14 +181,6 @@ class Comet(Section):
     def on_hub(self) -> bool:
         """Whether the checkpoint is a repository: else it is a file of the user's own, or trained here."""
         return self.checkpoint is not None and not self.checkpoint.endswith(".ckpt")
-
-    @model_validator(mode="after")
-    def _on_the_hub_or_a_file(self) -> Self:
-        if self.on_hub and not re.fullmatch(REPOSITORY, self.checkpoint):
-            raise ValueError(f"`checkpoint` {self.checkpoint!r} is neither owner/name on the hub nor a .ckpt file")
-        if self.revision and not self.on_hub:
-            raise ValueError("`revision` is the commit of a `checkpoint` on the hub")
-        return self
 
     @property
     def digest(self) -> str:
@@ -252,7 +243,7 @@ class MainComet(Comet):
     """The main metric: COMET-22 or another checkpoint, or the toy COMET where there is none."""
 
     name: Name | None = Field(None, description=f"its key in files; null: {RELEASED}, or {TOY} without a checkpoint")
-    checkpoint: str | None = Field(  # type: ignore[assignment]  # only the toy, which has a name of its own, has none
+    checkpoint: Checkpoint | None = Field(  # type: ignore[assignment]  # only the toy, which has a name of its own, has none
         None, description="owner/name on the hub, or a .ckpt file; null with `training`"
     )
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeGuard
 from pydantic import Field, NonNegativeInt, PositiveInt, PrivateAttr
 
 from entropy_valley import plugins
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, refusal
 from entropy_valley.machine import device_name
 from entropy_valley.settings import PerDirection, Section
 from entropy_valley.store import Store
@@ -194,13 +194,14 @@ class Bleu(Section):
             name = _DEFAULTS.get(target.partition("_")[0])
         return self.model_copy(update={"tokenize": name})
 
-    def require(self, language: str) -> None:
-        """Raise InputError, before any job, where it cannot split texts of a language as this machine is."""
+    def refused(self, language: str) -> str | None:
+        """Why it cannot split texts of a language as this machine is, and what to do; None if it can."""
         if self.tokenize is None and language.partition("_")[0] in _UNSPACED:
             problem = f"sacreBLEU's default splits at blanks, and {language} has none between words"
-            raise InputError(f"BLEU into {language!r}", problem, "Set `tokenize` to flores200, or to char.")
+            return f"{problem}. Set `tokenize` to flores200, or to char"
         if (self.tokenize or _DEFAULTS.get(language)) in ("ja-mecab", "ko-mecab"):
-            self.prepare(ScoringJob(language))
+            return refusal(self.prepare, ScoringJob(language))
+        return None
 
     def prepare(self, job: ScoringJob) -> None:
         """Make the tokenizer; InputError where it needs a package or a file that is missing, with sacreBLEU's words."""

@@ -146,8 +146,8 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
     """Weights and the largest pass fit into the device's memory, and so does a training; on a GPU also what such a pass
     really holds."""
     size, item, room = size_of(backbone), BYTES[subject.precision], device_memory(subject.device)
-    rows = (HEAD_ROWS[subject.device],) if subject.fill else ()
     weights = size.weights(subject.precision)
+    rows = (HEAD_ROWS[subject.device],) if subject.fill else ()
     largest = size.pass_bytes(subject.fill or BUDGET[subject.device], item, *rows)
     text = f"{machine.amount(weights)} of weights and {machine.amount(largest)} for a pass, of {machine.amount(room)}"
     if weights + largest > room:
@@ -165,10 +165,8 @@ def fits(backbone: dict[str, Any], subject: Subject) -> str:
 
 
 def device_memory(device: str) -> int:
-    """Bytes of the smallest GPU, or of the machine."""
-    if device == "cpu":
-        return machine.memory()
-    return min(torch.cuda.get_device_properties(number).total_memory for number in range(torch.cuda.device_count()))
+    """Bytes of the first GPU, or of the machine."""
+    return machine.memory() if device == "cpu" else torch.cuda.get_device_properties(0).total_memory
 
 
 def pass_plan(backbone: dict[str, Any], subject: Subject, free: int | None) -> memory.PassPlan:
@@ -238,25 +236,19 @@ def same_entropies(backbone: dict[str, Any], subject: Subject) -> str:
         random_backbone(backbone, dataclasses.replace(subject, precision=precision), **TWO_LAYERS)
         for precision in ("float32", "bfloat16")
     )
-    expected = _plain_entropies(exact, canvases)
     readings = run_all(Engine(rounded, fill=TOKENS[subject.device]), canvases)
-    engine = _mean_distance([entropy for reading in readings for entropy in reading.entropies], expected)
-    plain = _mean_distance(_plain_entropies(rounded, canvases), expected)
-    text = f"entropies {engine:.2g} nats from float32; the plain algorithm's {plain:.2g}"
-    if not engine <= 2 * plain + 1e-3:
+    off: dict[str, list[float]] = {"engine": [], "plain": []}  # of each slot
+    for canvas, reading in zip(canvases, readings, strict=True):
+        expected, plain = (
+            reference.read(model, canvas.prompt, [model.mask_id] * canvas.length)[0] for model in (exact, rounded)
+        )
+        for name, entropies in (("engine", reading.entropies), ("plain", plain)):
+            off[name] += [abs(one - other) for one, other in zip(entropies, expected, strict=True)]
+    engine_off, plain_off = map(statistics.fmean, off.values())
+    text = f"entropies {engine_off:.2g} nats from float32; the plain algorithm's {plain_off:.2g}"
+    if not engine_off <= 2 * plain_off + 1e-3:
         raise CheckError(f"{text}: the engine computes something else in bfloat16. {OTHER_BUILD}")
     return text
-
-
-def _plain_entropies(backbone: Backbone, canvases: Sequence[Canvas]) -> list[float]:
-    entropies: list[float] = []
-    for canvas in canvases:
-        entropies += reference.read(backbone, canvas.prompt, [backbone.mask_id] * canvas.length)[0]
-    return entropies
-
-
-def _mean_distance(some: Sequence[float], others: Sequence[float]) -> float:
-    return statistics.fmean(abs(one - other) for one, other in zip(some, others, strict=True))
 
 
 def same_in_batches(backbone: dict[str, Any], subject: Subject) -> str:

@@ -25,8 +25,8 @@ from entropy_valley.experiment.cli.commands import FILE_FIRST
 from entropy_valley.experiment.config import Experiment, params, paths
 from entropy_valley.experiment.config.load import INSTALLED, RELEASED
 from entropy_valley.experiment.config.matrix import DEV, Cell, CellSet, Run
-from entropy_valley.experiment.config.methods import method_settings, needs_anchors, reassigned_methods
-from entropy_valley.experiment.config.schema import UserMethod
+from entropy_valley.experiment.config.methods import method_settings, reassigned_methods
+from entropy_valley.experiment.config.schema import UserMethod, needs_anchors
 from entropy_valley.lengths import find_method, make_method
 from entropy_valley.model import adapters
 from entropy_valley.model.families import find_family

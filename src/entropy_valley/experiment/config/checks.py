@@ -5,28 +5,33 @@ A key says at its field which other key defines its names. Without these checks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
-from entropy_valley.data.categories import refused
 from entropy_valley.decoding.requests import KNOWN
 from entropy_valley.errors import refusal, unknown
 from entropy_valley.experiment.config import matrix
-from entropy_valley.experiment.config.expand import OF_CHECKPOINT, KeyPath, Problem
 from entropy_valley.experiment.config.matrix import COMPARED, DEV, SETS, all_cells, methods, runs
-from entropy_valley.experiment.config.methods import method_settings, needs_anchors, reassigned_methods
+from entropy_valley.experiment.config.methods import method_settings
 from entropy_valley.experiment.config.paths import adapter_run
-from entropy_valley.experiment.config.schema import BackboneSection, Experiment, metrics_of
+from entropy_valley.experiment.config.schema import BackboneSection, Experiment, metrics_of, needs_anchors
 from entropy_valley.lengths import make_method
-from entropy_valley.model.families import FAMILIES, find_family
+from entropy_valley.lengths.baselines import Reassigned
+from entropy_valley.model.families import find_family
 from entropy_valley.scoring.metrics import Bleu
 from entropy_valley.settings import Refers
 
 METRIC_FILES = ("comet", "id", "digests", "sentences", "signatures")  # keys of the scores' files, names of folders
 RUN_FOLDERS = ("adapter", "latency")  # beside the sets of a run
 
+OF_CHECKPOINT = ("family", "hub", "folder", "pretraining", "pretrained")  # keys of a backbone
+
+OF_TRAINING = ("attention", "training", "eos_padding")
+
+KeyPath = tuple[str | int, ...]
+Problem = tuple[KeyPath, str]  # the path of a key, and what would be right
 Further = Callable[[Experiment], list[Problem]]
 
 
@@ -74,32 +79,28 @@ def _undefined_names(experiment: Experiment) -> Iterator[Problem]:
                 yield path, f"{name} needs {', '.join(needed)}; name a block of `reveal_orders` that has its settings"
 
 
-def _references(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Refers, str | int]]:
-    """Every name in a section, or in what holds sections, that another key defines: its key, the mark, the name."""
+def _references(
+    value: Any, path: KeyPath = (), marks: Sequence[Refers] = ()
+) -> Iterator[tuple[KeyPath, Refers, str | int]]:
+    """Every name in a section, or in what holds sections, that another key defines: its key, the mark, the name.
+    ``marks`` are those of the key that has the value."""
     if isinstance(value, BaseModel):
         for key, below in value:
             field = type(value).model_fields.get(key)
+            own = []
             for mark in field.metadata if field else ():
                 if isinstance(mark, Refers) and not (mark.only_with and getattr(value, mark.only_with) in ([], False)):
-                    for at, name in _names(below, (*path, key), mark.keys):
-                        yield at, mark, name
-            yield from _references(below, (*path, key))
-    elif isinstance(value, list | dict):
-        for entry, below in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _references(below, (*path, entry))
-
-
-def _names(value: Any, path: KeyPath, keys: bool) -> Iterator[tuple[KeyPath, str | int]]:
-    """The names that a key has: one, a list of them, either by direction, or the keys of its block, if it is one."""
-    if isinstance(value, dict):
+                    own.append(mark)
+            yield from _references(below, (*path, key), own)
+    elif isinstance(value, dict):
         for key, below in value.items():
-            if keys:
-                yield (*path, key), key
-            else:
-                yield from _names(below, (*path, key), keys)
-    elif value is not None and not keys:
-        for name in value if isinstance(value, list) else [value]:
-            yield path, name
+            yield from (((*path, key), mark, key) for mark in marks if mark.keys)
+            yield from _references(below, (*path, key), [mark for mark in marks if not mark.keys])
+    elif isinstance(value, list):
+        for place, below in enumerate(value):  # of a name, the list has the key
+            yield from _references(below, (*path, place) if isinstance(below, BaseModel) else path, marks)
+    elif value is not None:
+        yield from ((path, mark, value) for mark in marks if not mark.keys)
 
 
 def _taken(experiment: Experiment) -> Iterator[Problem]:
@@ -109,9 +110,6 @@ def _taken(experiment: Experiment) -> Iterator[Problem]:
     for name in experiment.studies:
         if name in (*SETS, *RUN_FOLDERS):
             yield ("studies", name), "is the name of a folder of every run; give the study another one"
-    for name, block in experiment.reveal_orders.items():
-        if name in KNOWN and block.order != name:
-            yield ("reveal_orders", name), f"an order of ours has the name {name!r}; give the block another one"
     metrics = [metric.name for metric in metrics_of(experiment.scoring)]
     for name in experiment.scoring.metrics:
         if metrics.count(name) > 1 or name in METRIC_FILES:
@@ -130,7 +128,6 @@ def _compared(experiment: Experiment) -> Iterator[Problem]:
 def _backbones(experiment: Experiment) -> Iterator[Problem]:
     families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
     stock_classes = {name for name, family in families.items() if family.is_stock}
-    owners = {release.repository: family.name for family in FAMILIES.values() for release in family.releases}
     for name, section in experiment.backbones.items():
         family, given = families[section.family], section.hub or section.folder
         stock = section.family in stock_classes
@@ -148,8 +145,9 @@ def _backbones(experiment: Experiment) -> Iterator[Problem]:
             yield ("backbones", name, "zero_shot"), "a stock class is not fine-tuned here; set it to true"
         if stock and section.decoding.prompt_cache:
             yield ("backbones", name, "decoding", "prompt_cache"), "a stock class has none; remove this key"
-        if section.hub and (owner := owners.get(section.hub.repository, family.name)) != family.name:
-            yield ("backbones", name, "hub", "repository"), f"is of family {owner}, not {family.name}"
+        for key in OF_CHECKPOINT if section.variant_of else ():
+            if getattr(section, key) != getattr(experiment.backbones[section.variant_of], key):
+                yield ("backbones", name, key), f"a variant has the checkpoint of {section.variant_of}; remove this key"
         if section.adapter_of and (problem := _not_shared(section, experiment.backbones[section.adapter_of])):
             yield ("backbones", name, "adapter_of"), problem
     for block in ("matrix", "instruct", "autoregressive"):
@@ -165,11 +163,8 @@ def _not_shared(section: BackboneSection, other: BackboneSection) -> str:
     """Why a backbone cannot have the adapters of the ``other`` one, which it names; empty if it can."""
     if other.adapter_of or other.zero_shot or section.zero_shot:
         return "has no adapters of its own; name a backbone that is trained"
-    if any(getattr(section, key) != getattr(other, key) for key in OF_CHECKPOINT):
-        return "has another checkpoint; name a variant of the same one"
-    if any(getattr(section, key) != getattr(other, key) for key in ("attention", "training", "eos_padding")):
-        return "is trained otherwise; remove this key, or `attention`, `training` and `eos_padding`"
-    return ""
+    differing = [key for key in (*OF_CHECKPOINT, *OF_TRAINING) if getattr(section, key) != getattr(other, key)]
+    return f"has other adapters, by `{'`, `'.join(differing)}`; remove this key, or those" if differing else ""
 
 
 def _ratios(experiment: Experiment) -> Iterator[Problem]:
@@ -183,7 +178,8 @@ def _ratios(experiment: Experiment) -> Iterator[Problem]:
 
 def _methods(experiment: Experiment) -> Iterator[Problem]:
     """Length methods that take canvases which nobody chooses, and a user's own ones that cannot be made."""
-    reassigned, decoded = reassigned_methods(experiment), methods(experiment)
+    decoded = methods(experiment)
+    reassigned = [name for name in decoded if isinstance(getattr(experiment.length_methods, name), Reassigned)]
     for method, directions in decoded.items():
         block = getattr(experiment.length_methods, method)
         if method in reassigned and (block.of in reassigned or block.of not in decoded):
@@ -219,7 +215,7 @@ def _tokenizers(experiment: Experiment) -> Iterator[Problem]:
             bleus["backbones", name, "bleu"] = bleu
     for key, bleu in bleus.items():
         for direction in matrix.directions(experiment):
-            if problem := refusal(bleu.of(direction).require, direction.split("-")[1]):
+            if problem := bleu.of(direction).refused(direction.split("-")[1]):
                 yield (*key, "tokenize"), f"{direction}: {problem}"
 
 
@@ -272,8 +268,6 @@ def _sources(experiment: Experiment) -> Iterator[Problem]:
         source = experiment.sources.get(name)  # None: the development pairs
         if source and (problem := source.refused(direction, "test")):
             yield ("sources", name), problem
-        if source and source.challenge and (problem := refused(direction)):
-            yield ("sources", name, "challenge"), f"{problem}; name another test set"
         for order in sorted(own & anchored):
             if not (source and source.spans(direction)):
                 yield ("sources", name), f"the reveal order {order!r} needs a gold alignment, which it does not have"

@@ -1,4 +1,4 @@
-"""Config files: read, laid over each other, written out, checked.
+"""Config files: read, laid over each other, short forms written out, checked.
 
 Errors come in two rounds, all of a round at once: keys and values, then names that nothing defines and what cannot run.
 """
@@ -16,15 +16,17 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from entropy_valley.errors import InputError, brief
-from entropy_valley.experiment.config.checks import Further, find_problems
-from entropy_valley.experiment.config.expand import MISSING, KeyPath, Problem, as_written, at, expand, overlay
+from entropy_valley.errors import InputError, brief, unknown
+from entropy_valley.experiment.config.checks import Further, KeyPath, Problem, find_problems
 from entropy_valley.experiment.config.schema import Experiment
 from entropy_valley.files import read_once, regular
 from entropy_valley.settings import IN_CONFIG, words_of
 from entropy_valley.texts import counted, decoded
 
 BASE = ("config/studies.yaml", "config.yaml")  # every other file is laid over these
+MISSING = object()
+# By section the key of a block that names another one, which it is laid over: of a method only over the ratios.
+SHORT_FORMS = {"backbones": "variant_of", "length_methods": "same_ratios_as"}
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
 # A copy of the repository's config files, or links to them.
 INSTALLED = Path(str(resources.files("entropy_valley"))) / "defaults"
@@ -103,23 +105,22 @@ def read_files(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
     Before each file stand those that it :data:`EXTENDS`. A file stands once, where it comes first.
     """
     contents: dict[str, dict[str, Any]] = {}
+    begun: set[str] = set()
 
-    def read(path: str, above: tuple[str, ...]) -> None:
-        if path in above:
-            chain = " → ".join([*above[above.index(path) :], path])
-            raise InputError(path, f"extends itself: {chain}", "Remove `extends` from one of them.")
-        if path not in contents:
+    def read(path: str) -> None:
+        if path not in begun:
+            begun.add(path)
             content = read_yaml(path)
             for name in extends(content):
                 other = near(Path(path).parent / name)
                 if not Path(other).is_file():
                     problem = f"extends {other}, which is not a file"
                     raise InputError(path, problem, "The path is from the file's folder.")
-                read(other, (*above, path))
+                read(other)
             contents[path] = content
 
     for path in paths:
-        read(near(path), ())
+        read(near(path))
     return contents
 
 
@@ -135,14 +136,19 @@ def merge(paths: Iterable[str | Path]) -> dict[str, Any]:
     return functools.reduce(overlay, read_files(paths).values(), {})
 
 
+def overlay(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """``over`` laid on ``base``: mappings are merged, everything else is replaced."""
+    merged = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = overlay(merged[key], value) if both else value
+    return merged
+
+
 def load_merged(
-    merged: Mapping[str, Any],
-    paths: Sequence[str | Path] = (),
-    further: Further = lambda experiment: [],
-    checked: bool = False,
+    merged: Mapping[str, Any], paths: Sequence[str | Path] = (), further: Further = lambda experiment: []
 ) -> Experiment:
-    """Check a merged config. ``further`` finds problems that only the packages above this one know. ``checked``: what
-    cannot run was looked for before, which takes longer than all else.
+    """Check a merged config. ``further`` finds problems that only the packages above this one know.
 
     Raises one InputError that lists every problem: the file that sets the key, the key's path, its value, and what
     would be right. Keys and values come first: names are looked up in a config whose blocks are all right.
@@ -153,9 +159,7 @@ def load_merged(
         experiment = Experiment.model_validate(config, context=IN_CONFIG)
     except ValidationError as error:
         raise _refused([*found, *_of_values(error, config)], config, merged, files) from None
-    if not (found or checked):
-        found = find_problems(experiment, further)
-    if found:
+    if found := found or find_problems(experiment, further):
         raise _refused(found, config, merged, files)
     return experiment
 
@@ -177,6 +181,57 @@ def read_values(value: Any, in_files: Any) -> Any:
     except (yaml.YAMLError, InputError):
         return value
     return read if read is None or isinstance(read, bool | int | float) else value
+
+
+# --- Short forms: variants of backbones, and ratios that are those of another length method.
+
+
+def expand(merged: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """A merged config with every short form written out. A bad one becomes a problem, and its block is left out."""
+    config, problems = dict(merged), list[Problem]()
+    for section, key in SHORT_FORMS.items():
+        if isinstance(blocks := merged.get(section), Mapping):
+            config[section] = _laid_over(section, key, blocks, problems)
+    return config, problems
+
+
+def _laid_over(section: str, key: str, blocks: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    """Each block laid over the one that its ``key`` names, which names none itself; over its ratios in a method."""
+    bases = {name: block for name, block in blocks.items() if isinstance(block, Mapping) and not block.get(key)}
+    if section == "length_methods":
+        bases = {name: {"ratios": block["ratios"]} for name, block in bases.items() if "ratios" in block}
+    whole = {}
+    for name, block in blocks.items():
+        other = at((key,), block)
+        if other in (MISSING, None):
+            whole[name] = block
+        elif isinstance(other, str) and other in bases:
+            whole[name] = overlay(bases[other], block)
+            if section == "length_methods":  # whose classes have no such key
+                del whole[name][key]
+        else:
+            problem = unknown(other, "names no block that it can follow", bases, f"`{section}` has")
+            problems.append(((section, name, key), problem))
+    return whole
+
+
+def as_written(path: KeyPath, merged: Mapping[str, Any]) -> KeyPath:
+    """The key of the config files that sets what a key of the expanded config holds."""
+    if len(path) < 2 or path[0] not in SHORT_FORMS or at(path, merged) is not MISSING:
+        return path
+    section, name, *rest = path
+    taken = (section, at((section, name, SHORT_FORMS[section]), merged), *rest)
+    return path if at(taken, merged) is MISSING else taken
+
+
+def at(path: KeyPath, node: Any) -> Any:
+    """What stands at a path, or MISSING."""
+    try:
+        for key in path:
+            node = node[key]
+    except (KeyError, IndexError, TypeError):
+        return MISSING
+    return node
 
 
 # --- Problems of a config as one error: a line for each, with file, key, value, and what would be right.

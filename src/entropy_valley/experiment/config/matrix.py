@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
@@ -333,8 +332,7 @@ class Sets:
             self.by_run.setdefault(one.run, {})[one.name] = one
 
     def named(self, run: Run, name: str) -> CellSet:
-        """The set of a run by its name, which may be that of a single cell: of the config, or of another of its length
-        methods. Raises InputError for any other name."""
+        """The set of a run by its name, which may be that of a single cell. Raises InputError for any other name."""
         root = self.experiment.results
         if run not in self.by_run:
             folder, folders = run.folder(root), [other.folder(root) for other in self.by_run]
@@ -343,13 +341,9 @@ class Sets:
         own = self.by_run[run]
         if name in own:
             return own[name]
-        methods = [method for method, block in self.experiment.length_methods if block]
         alone: dict[str, Cell] = {}
         for cell in itertools.chain(*(one.cells for one in own.values())):
-            for method in methods if cell.order else [cell.method]:
-                other = dataclasses.replace(cell, method=method)
-                # wmt22.ev-med-T32, wmt22.beam4
-                alone[f"{other.testset}.{other.system.replace('/', '-')}"] = other
+            alone[f"{cell.testset}.{cell.system.replace('/', '-')}"] = cell  # wmt22.ev-med-T32, wmt22.beam4
         if name not in alone:
             known = f"It has {', '.join(own)}; a single cell has a name like {next(iter(alone))}."
             remedy = question(name, [*own, *alone]) + known

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from entropy_valley import plugins
-from entropy_valley.decoding.orders import Order, SourceGuided
-from entropy_valley.decoding.requests import KNOWN
-from entropy_valley.experiment.config.schema import BLOCKS, Experiment
+from entropy_valley.decoding.orders import SourceGuided
+from entropy_valley.experiment.config.schema import BLOCKS, Experiment, order_class
 from entropy_valley.lengths.base import declared
 from entropy_valley.lengths.baselines import Reassigned
 from entropy_valley.settings import numbers_of
@@ -81,18 +80,7 @@ def order_settings(experiment: Experiment, name: str) -> dict[str, Any]:
 
 def source_guided(experiment: Experiment, name: str) -> bool:
     """Whether the reveal order that a name of the config stands for looks at the SIG."""
-    return issubclass(_order_class(experiment, name), SourceGuided)
-
-
-def needs_anchors(experiment: Experiment, name: str) -> bool:
-    """Whether the reveal order that a name of the config stands for looks at a gold alignment."""
-    kind = _order_class(experiment, name)
-    return issubclass(kind, Order) and kind.anchored
-
-
-def _order_class(experiment: Experiment, name: str) -> type:
-    block = experiment.reveal_orders.get(name)
-    return plugins.find("reveal order", KNOWN, block.order if block else name)
+    return issubclass(order_class(experiment, name), SourceGuided)
 
 
 def dump(section: Any) -> dict[str, Any]:

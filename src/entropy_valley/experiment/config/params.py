@@ -1,4 +1,4 @@
-"""What the numbers of every rule depend on: the params of each job, as canonical JSON.
+"""What the numbers of jobs depend on: their params, as canonical JSON. Those that only a rule needs stand beside it.
 
 Snakemake compares this text. Its ``made_from`` has a digest of the params of each result that the job reads. So a
 change anywhere changes the params of all that follows, and Snakemake repeats exactly that, also after a failure or a
@@ -7,14 +7,13 @@ kill. What only says how a job runs (folders, a device, how often to save) is in
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from entropy_valley import revisions, shipped
-from entropy_valley.experiment.config import matrix, paths
+from entropy_valley.experiment.config import paths
 from entropy_valley.experiment.config.matrix import DEV, Cell, CellSet, Run, sets_of
 from entropy_valley.experiment.config.methods import (
     declares,
@@ -24,7 +23,7 @@ from entropy_valley.experiment.config.methods import (
     origins,
     source_guided,
 )
-from entropy_valley.experiment.config.schema import Experiment, checkpoints, metrics_of, scoring_params
+from entropy_valley.experiment.config.schema import Experiment, scoring_params
 from entropy_valley.files import canonical, text_digest
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import PREFIX
@@ -70,20 +69,6 @@ def corpus_digests(experiment: Experiment, *directions: str) -> dict[str, str]:
     return {f"corpus {name}": digest(corpus(experiment, name)) for name in directions}
 
 
-def reads_slowly(experiment: Experiment) -> bool:
-    """Whether training pairs are drawn from sources alone whose reading takes minutes and needs no network."""
-    runs = sets_of(experiment).by_run
-    return all(experiment.sources[experiment.directions[run.direction].train].slow for run in runs)
-
-
-@functools.cache
-def trained(experiment: Experiment) -> set[str]:
-    """The directions whose training pairs are drawn here for an adapter."""
-    if experiment.adapters == "released":
-        return set()
-    return {run.direction for run in sets_of(experiment).by_run if not experiment.backbones[run.backbone].zero_shot}
-
-
 @functools.cache
 def testset(experiment: Experiment, direction: str, testset: str = DEV) -> str:
     """The params of a test set; the development pairs are a copy."""
@@ -125,48 +110,10 @@ def sentences(experiment: Experiment, direction: str, name: str) -> int:
     return sizes.get("challenge") or min(filter(None, (sizes["limit"], available)), default=DEFAULT_SENTENCES)
 
 
-def dataset(experiment: Experiment, dataset: str) -> str:
-    """For the download of a data set, by the name of its folder."""
-    return canonical(paths.downloaded_datasets(experiment)[dataset].download._asdict())
-
-
-@functools.cache
-def overlap(experiment: Experiment, direction: str, testset: str) -> str:
-    """For the counts of test sentences that occur in training."""
-    train = corpus_digests(experiment, direction) if direction in trained(experiment) else {}
-    return _slice(revision=revisions.OVERLAP, made_from={**testset_digests(experiment, direction, [testset]), **train})
-
-
 def tokenizers(experiment: Experiment, direction: str) -> list[str]:
     """The backbones with a checkpoint of their own whose cells have a direction; variants share its tokenizer."""
     runs = [run for run in sets_of(experiment).by_run if run.direction == direction]
     return list(dict.fromkeys(paths.checkpoint_of(experiment, run.backbone) for run in runs))
-
-
-def tokens(experiment: Experiment, direction: str, backbone: str, testset: str) -> str:
-    """For the token counts of a test set, which depend on the tokenizer alone."""
-    return _slice(
-        backbone=backbone,
-        family=experiment.backbones[backbone].family,
-        revision=revisions.TOKENS,
-        made_from={
-            "backbone": checkpoint_digest(experiment, backbone),
-            **testset_digests(experiment, direction, [testset]),
-        },
-    )
-
-
-def length_ratios(experiment: Experiment, direction: str) -> str:
-    """For the ratios of lengths under each tokenizer of a direction."""
-    names = tokenizers(experiment, direction)
-    return _slice(
-        revision=revisions.LENGTH_RATIOS,
-        tokenizers={name: experiment.backbones[name].family for name in names},
-        made_from={
-            **corpus_digests(experiment, direction),
-            **{f"backbone {name}": checkpoint_digest(experiment, name) for name in names},
-        },
-    )
 
 
 # --- Checkpoints, and the adapters of runs.
@@ -389,10 +336,13 @@ def translating(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
         **filling(experiment, run),
         "schedule": experiment.decoding_of(run.backbone).schedule,
         "cells": [[cell.testset, cell.method, cell.order, cell.steps] for cell in cells.cells],
-        "methods": {name: method_settings(experiment, name, run.direction, run.backbone) for name in methods},
+        "methods": {name: _settings(experiment, name, run.direction, run.backbone) for name in methods},
         "orders": {name: _order(experiment, name) for name in dict.fromkeys(cell.order for cell in cells.cells)},
         **({"fits": fits} if fits else {}),
     }
+
+
+_settings = functools.cache(method_settings)  # once, not for each seed
 
 
 def _order(experiment: Experiment, order: str) -> dict[str, Any]:
@@ -414,7 +364,7 @@ def _fits(experiment: Experiment, run: Run, methods: list[str]) -> dict[str, Any
         fits["length_statistics"] = {"revision": revisions.LENGTH_STATISTICS, **probing, "parts": parts, **limit}
     if learning := [name for name in methods if declares(experiment, name, "learns")]:
         model = engine_passes(experiment, run, [revisions.DECODING, revisions.LEARNING])
-        settings = {name: method_settings(experiment, name, run.direction, run.backbone) for name in learning}
+        settings = {name: _settings(experiment, name, run.direction, run.backbone) for name in learning}
         fits["learned"] = {**model, "methods": settings}
     if any(declares(experiment, name, "uses_length_head") for name in methods):
         model = engine_passes(experiment, run, [revisions.DECODING, revisions.LENGTH_HEAD])
@@ -439,7 +389,7 @@ def latency(experiment: Experiment, cell: Cell) -> str:
     return _slice(
         **filling(experiment, run),
         method=cell.method,
-        settings=method_settings(experiment, cell.method, run.direction, run.backbone),
+        settings=_settings(experiment, cell.method, run.direction, run.backbone),
         schedule=experiment.decoding_of(run.backbone).schedule,
         **_order(experiment, cell.order),
         steps=cell.steps,
@@ -497,12 +447,6 @@ def scores(experiment: Experiment, cells: CellSet) -> str:
     )
 
 
-def comet(experiment: Experiment, checkpoint: str) -> str:
-    """For the download of a COMET checkpoint, by the name of its folder."""
-    section = checkpoints(experiment.scoring)[paths.downloaded_comets(experiment)[checkpoint]]
-    return _slice(repository=section.checkpoint, revision=section.revision)
-
-
 def comet_training(experiment: Experiment) -> str:
     assert experiment.scoring.comet
     return _slice(
@@ -510,45 +454,6 @@ def comet_training(experiment: Experiment) -> str:
         **dump(experiment.scoring.comet.training),
         made_from=corpus_digests(experiment, *experiment.matrix.directions),
     )
-
-
-# --- Packs, forms and ratings of the human evaluation.
-
-
-def pack(experiment: Experiment, direction: str) -> str:
-    """For a pack: the two systems, the metric that chooses sentences, how many of each bucket, the seed."""
-    settings = experiment.human_evaluation
-    cells = matrix.evaluated_cells(experiment, direction)
-    homes = dict.fromkeys(sets_of(experiment).home[cell] for cell in cells)
-    return _slice(
-        revision=revisions.HUMAN_EVALUATION,
-        cells=[cell.key() for cell in cells],
-        metrics=[dataclasses.asdict(metrics_of(experiment.scoring)[0])],
-        sentences=settings.sentences.model_dump(),
-        pack_seed=settings.seed,
-        made_from={
-            **testset_digests(experiment, direction, [cells[0].testset]),
-            **{f"scores {one.run.backbone} {one.name}": digest(scores(experiment, one)) for one in homes},
-        },
-    )
-
-
-def forms(experiment: Experiment, direction: str, annotator: str) -> str:
-    return _of_pack(experiment, direction)
-
-
-def simulated(experiment: Experiment, direction: str, annotator: str) -> str:
-    return _of_pack(experiment, direction, seed=experiment.human_evaluation.seed)
-
-
-def ratings(experiment: Experiment, direction: str) -> str:
-    return _of_pack(experiment, direction, annotators=experiment.human_evaluation.annotators)
-
-
-def _of_pack(experiment: Experiment, direction: str, **settings: Any) -> str:
-    """For what is made of a pack."""
-    made_from = {"pack": digest(pack(experiment, direction))}
-    return _slice(revision=revisions.HUMAN_EVALUATION, **settings, made_from=made_from)
 
 
 def filled_forms(experiment: Experiment, direction: str) -> list[str]:
@@ -600,9 +505,3 @@ def cells_of(experiment: Experiment, wildcards: Wildcards) -> tuple[Cell, ...]:
         return ()
     testset, method, order = (wildcards[name] for name in ("testset", "method", "order"))
     return (Cell(run_of(wildcards), testset, method, order, int(wildcards["steps"])),)
-
-
-def reads_pairs(experiment: Experiment, wildcards: Wildcards) -> bool:
-    """Whether a length method of a job's cells is fitted to training pairs. Raises InputError as :func:`set_of`."""
-    cells = CellSet(run_of(wildcards), wildcards.get("set", ""), cells_of(experiment, wildcards))
-    return "fits" in translating(experiment, cells)

@@ -7,7 +7,7 @@ from typing import Any
 
 from entropy_valley.experiment.config.matrix import Run
 from entropy_valley.experiment.config.schema import AdapterSection, Experiment, checkpoints
-from entropy_valley.model.checkpoint import MANIFEST, WRITTEN
+from entropy_valley.model.checkpoint import MANIFEST
 from entropy_valley.scoring.comet_checkpoint import folder_name
 
 
@@ -51,13 +51,6 @@ def backbone_file(experiment: Experiment, backbone: str, seed: int | None = None
     if experiment.backbones[backbone].is_pretrained_here:
         return f"{backbone_folder(experiment, backbone, seed)}/{MANIFEST}"
     return f"{experiment.results}/backbones/{checkpoint_of(experiment, backbone)}.json"
-
-
-def backbone_files(experiment: Experiment, backbone: str, seed: int | None = None) -> list[str]:
-    """The same file; of a checkpoint that is pre-trained here, which is a result, all of its files."""
-    file = backbone_file(experiment, backbone, seed)
-    names = WRITTEN if experiment.backbones[backbone].is_pretrained_here else ()
-    return [file, *(f"{file.removesuffix(MANIFEST)}{name}" for name in names)]
 
 
 def comet_folder(experiment: Experiment, name: str = "comet") -> str:

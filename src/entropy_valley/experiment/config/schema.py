@@ -25,6 +25,7 @@ from pydantic import (
 
 from entropy_valley import plugins, shipped
 from entropy_valley.data.settings import CorpusSection, DirectionCorpus
+from entropy_valley.decoding.orders import Order
 from entropy_valley.decoding.requests import KNOWN, make_denoiser
 from entropy_valley.decoding.settings import Decoding, OwnDecoding
 from entropy_valley.errors import question, refusal
@@ -553,6 +554,18 @@ class Experiment(Section):
         has_length = any(getattr(own, key) is not None for key in LENGTH)
         training = self.training.model_copy(update=dict.fromkeys(LENGTH)) if has_length else self.training
         return _changed(training, own)
+
+
+def order_class(experiment: Experiment, name: str) -> type:
+    """The class of a reveal order: of a block of ``reveal_orders``, or of ours that needs none."""
+    block = experiment.reveal_orders.get(name)
+    return plugins.find("reveal order", KNOWN, block.order if block else name)
+
+
+def needs_anchors(experiment: Experiment, name: str) -> bool:
+    """Whether the reveal order that a name of the config stands for looks at a gold alignment."""
+    kind = order_class(experiment, name)
+    return issubclass(kind, Order) and kind.anchored
 
 
 def _changed(section: SectionOf, own: Section) -> SectionOf:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 
 from entropy_valley.settings import Direction, Name, RandomSeed, Refers, Runtime, Section, unique
 from entropy_valley.translation.settings import SystemSection
@@ -58,9 +58,3 @@ class HumanEvaluation(Section):
     simulated: bool = Field(
         False, description="instead of filled forms, those of simulated annotators: to try the whole way"
     )
-
-    @model_validator(mode="after")
-    def _two_systems(self) -> HumanEvaluation:
-        if self.first == self.second:
-            raise ValueError("`second` is the first system; name another one")
-        return self

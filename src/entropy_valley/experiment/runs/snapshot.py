@@ -20,8 +20,7 @@ from snakemake_interface_common.exceptions import WorkflowError
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment, base_files
-from entropy_valley.experiment.config.expand import overlay
-from entropy_valley.experiment.config.load import extends, merge, near, read_files, read_values
+from entropy_valley.experiment.config.load import extends, merge, near, overlay, read_files, read_values
 from entropy_valley.results import CONFIG
 
 VARIABLE = "ENTROPY_VALLEY_CONFIG"  # the environment variable with the path; empty in a process that a user starts

@@ -18,7 +18,7 @@ from entropy_valley import files, machine
 from entropy_valley.errors import brief
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import Experiment, load_merged
-from entropy_valley.experiment.config.expand import overlay
+from entropy_valley.experiment.config.load import overlay
 from entropy_valley.experiment.tables import document, live, pages, render
 from entropy_valley.experiment.verification.folder import MOST_BYTES, Folder, Report, Unchecked
 from entropy_valley.results import CONFIG
@@ -43,7 +43,7 @@ def check(folder: Folder, report: Report) -> None:
             if path.name not in (*FOLDERS, DOCUMENT, live.NAME):
                 (root / path.name).symlink_to(path.absolute())
         # Whether the jobs can run here is no question; whether the keys and values are right is one.
-        experiment = load_merged(overlay(config, {"results": str(root)}), checked=True)
+        experiment = load_merged(overlay(config, {"results": str(root)}))
         # The document names its folder of results.
         here, former = (render.escape(str(path)).encode() for path in (root, config["results"]))
         # Figures have no header: they count as made where the sets were.
