@@ -234,7 +234,7 @@ def test_a_hostile_file_is_one_error_in_time(originals, tmp_path, monkeypatch, k
 WORDS = (b"\0", b"\xff", b"{", b"[", b'"', b"null", b"-1", b"1e999", b"NaN", b"(", b"9" * 30, b"true", b"", b"<", b",,")
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_is_one_error(originals, tmp_path, data):
     """Bytes of any file are lost or become others."""
