@@ -107,19 +107,6 @@ def test_make_knows_its_targets(line):
     assert all(f"whl/{build}" in output for build in re.findall("CUDA=(\\w+)", line))
 
 
-@pytest.mark.parametrize(("version", "taken"), [((3, 10), False), ((3, 11), True), ((3, 13), False)])
-def test_make_says_which_versions_of_python_it_takes(tmp_path, version, taken):
-    """A stand-in for a Python of this version knows what `make install` asks it first, and makes no environment."""
-    python = tmp_path / "python"
-    asked = f"import sys; sys.version_info = {version}; exec(sys.argv[1])"
-    python.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} -c "{asked}" "$2"\necho "$*"; exit 1\n')
-    python.chmod(0o755)
-    command = ["make", "--silent", "install", f"PYTHON={python}", f"VENV={tmp_path}/venv"]
-    (line,) = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
-    refused = f"Python 3.11 or 3.12 is needed, and {python} is neither: "
-    assert line.startswith("-m venv" if taken else refused)
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_the_files_that_a_page_names_are_there(page):
     named = set(re.findall(r"`((?:config|profiles|tests|docs|envs|workflow)/[\w./-]*)`", text(page)))
