@@ -1,6 +1,7 @@
-"""`entropy-valley verify` on the finished run: what was changed is found, and nothing else.
+"""`entropy-valley verify` on two sets of the finished run: what was changed is found, and nothing else.
 
-Records are made to fit the changes. What needs the models of a run is in ``workflow/test_smallest_demo.py``.
+Records are made to fit the changes. Tables, figures and pages are in ``tables/test_finished_run.py``, what needs the
+models of a run in ``workflow/test_smallest_demo.py``.
 """
 
 from __future__ import annotations
@@ -18,109 +19,52 @@ from entropy_valley.experiment import cli
 from entropy_valley.experiment.verification import Folder, Report, products, verify
 from entropy_valley.results import CONFIG
 
-# --- What is made of sets: tables, figures, pages, the document.
-
-
-def without(*endings):
-    """Remove files beside one."""
-    return lambda path: [path.with_suffix(ending).unlink() for ending in endings]
-
-
-def text(pattern, replacement):
-    return lambda path: changed(path, edited(pattern, replacement))
-
-
-def last_byte(path):
-    content = bytearray(path.read_bytes())
-    content[-30] ^= 1
-    path.write_bytes(content)
-
-
-def line_more(path):
-    path.write_text(path.read_text(encoding="utf-8") + path.read_text(encoding="utf-8").splitlines()[-1] + "\n")
-
-
-ALL = (".tex", ".float.tex", ".md", ".html", ".csv")
-NUMBER = text(r"(,0\.)\d\d", r"\g<1>0505")
-MADE = {  # a file, its change, and what a line about it says
-    "a number in Markdown": ("tables/main.md", text(r"(\d)\.(\d)", r"\g<1>7.\2"), "row 3 ("),
-    "a number in LaTeX": ("tables/coverage.tex", text(r"0\.(\d)", r"9.\1"), " → "),
-    "a page of sentences": ("pages/en-zh.grammar.html", text("test-000002", "test-000003"), "test-000003"),
-    "the document": ("report.tex", text("Length-adaptive", "Adaptive"), " → "),
-    "a PDF": ("figures/cases.pdf", last_byte, "content: "),
-    "a number of a figure": ("figures/entropy_valley.csv", NUMBER, " → "),
-    "a setting": ("tables/hyperparams.csv", text("learning_rate,0.01", "learning_rate,0.02"), "value: 0.02 → 0.01"),
-    "a mean": ("tables/matrix.csv", NUMBER, "mean: 0.0505"),
-    "a column": ("tables/ar_reference.csv", text("ci_low", "low"), '"low" → "ci_low"'),
-    "a row more": ("tables/dissociation.csv", line_more, "number of rows: "),
-    "no table": ("tables/readings.md", without(*ALL), "file not found"),
-    "no figure": ("figures/pareto.png", without(".png", ".svg", ".pdf", ".csv"), "file not found"),
-}
-UNCHANGED = ("tables/ceiling.csv", text(r"(,0\.\d{10}),", r"\g<1>4,"))  # in the eleventh digit
-
-
-@pytest.fixture(scope="module")
-def differences(tmp_path_factory):
-    """The lines about each table, figure or page, after all the changes."""
-    run = finished.Run(tmp_path_factory.mktemp("finished"))
-    finished.make_all(run)
-    files.write_json(run.root / CONFIG, finished.config() | {"results": str(run.root)})
-    (run.root / "tables/mine.csv").write_text("1\n")
-    for file, change, *_ in (*MADE.values(), UNCHANGED):
-        change(run.root / file)
-    sealed(run.root, str(run.root))
-    recorded = files.read_json(run.root / SET / "translations.json")["facts"]["machine"]
-    with pytest.MonkeyPatch.context() as patched:
-        # As on the machine of the run: figures of another one are not checkable.
-        patched.setattr(products.machine, "description", lambda: recorded)
-        report = verify(run.root)
-    assert report.unchecked["tables, figures and pages"] == {products.FURTHER: 1}
-    assert len(report.same) > 40 and report.same.total() > 40_000
-    lines = {}
-    for _, line in report.differences:
-        lines.setdefault(stem(line.partition(": ")[0]), []).append(line)
-    return lines
-
-
-def stem(file):
-    """A table, figure or page by one of its files."""
-    return file.rpartition("/")[0] + file.rpartition("/")[2].partition(".")[0]
-
-
-@pytest.mark.parametrize("name", MADE)
-def test_a_changed_table_figure_or_page_is_found(differences, name):
-    file, _, problem = MADE[name]
-    assert any(problem in line for line in differences.get(stem(file), ()))
-
-
-def test_nothing_else_is_found(differences):
-    assert differences.keys() == {stem(file) for file, *_ in MADE.values()}
-
-
-# --- The sets themselves.
-
 SET = "en-zh/llada-tiny/seed1/matrix"
 ROWS, SCORES = f"{SET}/translations.jsonl", f"{SET}/scores.jsonl"
 EV = {"method": "ev", "steps": 8}
+CELL = "grammar ev med-T8"
 
 
-def row(file, change, **values):
-    return lambda root: changed(root / file, change, **(EV | values))
+def row(file, sentence, change):
+    return lambda root: changed(root / file, lambda row: row | change, **EV, id=f"test-0000{sentence}")
 
 
-def canvas(**values):
-    return row(ROWS, lambda row: row | {"canvas": row["canvas"] | values})
+def canvas(sentence, **values):
+    def change(row):
+        return row | {"canvas": row["canvas"] | values}
+
+    return lambda root: changed(root / ROWS, change, **EV, id=f"test-0000{sentence}")
 
 
-def header(file, change):
+def header(file, **values):
     """Change what a header says of a cell."""
 
     def edit(root):
         content = files.read_json(root / file)
-        change(next(one for one in content["facts"]["cells"] if EV.items() <= one.items()))
+        next(one for one in content["facts"]["cells"] if EV.items() <= one.items()).update(values)
         files.write_json(root / file, content)
 
     return edit
+
+
+def token_counts(root):
+    path = root / "en-zh/llada-tiny/tokens/grammar.jsonl"
+    changed(path, lambda row: row | {"source_tokens": 1}, id="test-000012")
+
+
+VALUES = [  # changes of one cell, each of another sentence, and what a line says
+    (row(ROWS, "01", {"hypothesis": "你好。"}), "scores.jsonl: line 17, chrf: "),
+    (canvas("02", length=7), "line 18, canvas.length: 7 → 4"),
+    (canvas("03", candidates=[5, 7, 8, 9]), "line 19, canvas.candidates: "),
+    (canvas("06", scores=[0.0, 0.3, 0.3, 0.3]), "line 22, canvas.length: 6 → 4"),
+    (row(ROWS, "08", {"length": 99}), "line 24, length: 99 → 6"),
+    (row(ROWS, "09", {"calls": 12}), "line 25, calls and slots: "),
+    (token_counts, "line 28, canvas.candidates: "),
+    (row(SCORES, "13", {"toy_comet": 0.9}), f"{CELL}, the mean of its rows: "),
+    (row(SCORES, "14", {"chrf": 99.0}), "line 30, chrf: 99.0 → "),
+    (header(f"{SET}/translations.json", passes=1), f"passes of {CELL}: 1"),
+    (header(f"{SET}/scores.json", bleu=91.0), f"bleu of {CELL}: 91.0 → "),
+]
 
 
 def exchanged(file):
@@ -153,39 +97,21 @@ def swapped(root):
     (root / "other").rename(other)
 
 
+def unreadable(root):
+    """A row has no canvas."""
+
+    def change(row):
+        return {key: value for key, value in row.items() if key != "canvas"}
+
+    changed(root / ROWS, change, **EV)
+
+
 IN_SETS = {  # the changes, and what a line says
-    "a text": ([row(ROWS, lambda row: row | {"hypothesis": "你好。"})], "scores.jsonl: line 17, chrf: "),
-    "a canvas": ([canvas(length=7)], "line 17, canvas.length: 7 → 8"),
-    "candidates": ([canvas(candidates=[5, 7, 8, 9, 11])], "line 17, canvas.candidates: "),
-    "an entropy": ([canvas(scores=[0.0, 0.3, 0.3, 0.3, 0.3])], "line 17, canvas.length: "),
-    "slots of a canvas": ([row(ROWS, lambda row: row | {"length": 99})], "line 17, length: 99 → 8"),
-    "calls": ([row(ROWS, lambda row: row | {"calls": 12})], "line 17, calls and slots: "),
-    "totals": (
-        [header(f"{SET}/translations.json", lambda one: one.update(passes=1))],
-        "passes of grammar ev med-T8: 1",
-    ),
-    "token counts": (
-        [
-            lambda root: changed(
-                root / "en-zh/llada-tiny/tokens/grammar.jsonl", lambda row: row | {"source_tokens": 1}, id="test-000001"
-            )
-        ],
-        "canvas.candidates: ",
-    ),
-    "a score": ([row(SCORES, lambda row: row | {"toy_comet": 0.9})], "grammar ev med-T8, the mean of its rows: "),
-    "chrF": ([row(SCORES, lambda row: row | {"chrf": 99.0})], "line 17, chrf: 99.0 → "),
-    "BLEU": ([header(f"{SET}/scores.json", lambda one: one.update(bleu=91.0))], "bleu of grammar ev med-T8: 91.0 → "),
     "two methods": ([exchanged(ROWS), exchanged(SCORES)], "canvas.candidates: "),
     "two runs": ([swapped], "is a copy of "),
-    "a sentence": (
-        [dropped(1)],
-        "translations.jsonl: grammar ev med-T8 has 1 sentence of rows or test set alone: test-000016",
-    ),
+    "a sentence": ([dropped(1)], f"translations.jsonl: {CELL} has 1 sentence of rows or test set alone: test-000016"),
     "a cell": ([dropped(16)], "translations.jsonl: cells: "),
-    "a row that cannot be read": (
-        [row(ROWS, lambda row: {key: value for key, value in row.items() if key != "canvas"})],
-        "translations.jsonl: cannot be checked: ",
-    ),
+    "a row that cannot be read": ([unreadable], "translations.jsonl: cannot be checked: "),
     "no record": ([lambda root: (root / SET / "scores.json").write_text("[" * 100_000)], "scores.json: cannot be"),
 }
 
@@ -207,18 +133,32 @@ def without_products(monkeypatch):
     monkeypatch.setattr(products, "_products", lambda *_: [])
 
 
+def found(root):
+    """The lines about a folder whose rest is checked, too."""
+    report = verify(root)
+    assert report.same.total() > 700
+    return [line for _, line in report.differences]
+
+
+def test_each_changed_value_is_found(root, without_products):
+    for change, _ in VALUES:
+        change(root)
+    sealed(root, "results/fixture")
+    lines = found(root)
+    assert [problem for _, problem in VALUES if not any(problem in line for line in lines)] == []
+    assert not any("digest in" in line for line in lines)
+
+
 @pytest.mark.parametrize("name", IN_SETS)
 def test_a_changed_set_is_found_and_the_rest_is_checked(root, without_products, name):
     changes, problem = IN_SETS[name]
     for change in changes:
         change(root)
-    if "record" not in name:
+    if name != "no record":
         sealed(root, "results/fixture")
-    report = verify(root)
-    lines = [line for _, line in report.differences]
+    lines = found(root)
     assert any(problem in line for line in lines)
     assert not any("digest in" in line for line in lines) or name in ("no record", "two runs")
-    assert report.same.total() > 700
 
 
 def test_a_file_that_is_not_what_its_record_says_ends_with_status_1(root, without_products, monkeypatch, capsys):

@@ -115,7 +115,7 @@ class TestDifferences:
         """By simulation: with that many sentences, a Wilcoxon test of normal differences has about 80 % power."""
         count = int(statistics.needed(np.array([0.9, -0.5, 1.4, 0.1, 0.6, -0.2, 0.7])))
         effect = np.mean([0.9, -0.5, 1.4, 0.1, 0.6, -0.2, 0.7]) / np.std([0.9, -0.5, 1.4, 0.1, 0.6, -0.2, 0.7], ddof=1)
-        draws = np.random.default_rng(7).normal(effect, 1, size=(1000, count))
+        draws = np.random.default_rng(7).normal(effect, 1, size=(300, count))
         power = np.mean([stats.wilcoxon(one).pvalue < 0.05 for one in draws])
         assert 0.74 < power < 0.87
         assert math.isinf(statistics.needed(np.array([1.0, -1.0]))) and math.isnan(statistics.needed(np.zeros(5)))

@@ -31,19 +31,32 @@ def page(tmp_path_factory):
     return path
 
 
+TEXTS = [
+    "It's 7 o'clock: we'll go,  and  then\tstop.\n",
+    "  two blanks, no-break\u00a0space, next\u0085line, \ufeffmark, wide\u3000space ",
+    "héllo Wörld 東京 🙂🇫🇷 e\u0301 ½ Ⅷ ٣",
+    "<|endoftext|> spells no token, nor does <|mdm_mask|>",
+    "#PRS_ORG# ''' ---- \\x00 \x00\x7f",
+]
+
+
 @pytest.fixture(scope="module")
 def by_node(page):
-    """What the page's code says to requests."""
+    """What the page's code says to sentences of each direction and to texts, by what is asked."""
     if not shutil.which("node"):
         pytest.skip("no node on this machine")
+    asked = [(direction, source) for direction in HUMAN.ratios for source in sentences(direction)]
+    requests = [{"direction": direction, "source": source} for direction, source in asked]
+    requests += [{"text": text} for text in TEXTS]
+    lines = "\n".join(map(json.dumps, requests))
+    done = subprocess.run(["node", SCRIPT, page], input=lines, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    answers = map(json.loads, done.stdout.rstrip("\n").split("\n"))
+    return dict(zip([*asked, *TEXTS], answers, strict=True))
 
-    def answers(requests):
-        lines = "\n".join(json.dumps(request) for request in requests)
-        done = subprocess.run(["node", SCRIPT, page], input=lines, capture_output=True, text=True, encoding="utf-8")
-        assert done.returncode == 0, done.stderr
-        return [json.loads(line) for line in done.stdout.rstrip("\n").split("\n")]
 
-    return answers
+def sentences(direction):
+    return newcomer_sentences(direction[:2])[:SENTENCES]
 
 
 @functools.cache
@@ -61,26 +74,17 @@ def translators(direction):
 
 @pytest.mark.parametrize("direction", HUMAN.ratios)
 def test_its_canvases_and_texts_are_those_of_the_library(direction, by_node):
-    sources = newcomer_sentences(direction[:2])[:SENTENCES]
-    answers = by_node([{"direction": direction, "source": source} for source in sources])
+    sources = sentences(direction)
     expected = {label: one.translate(sources) for label, one in translators(direction).items()}
-    for number, answer in enumerate(answers):
+    for number, source in enumerate(sources):
+        answer = by_node[direction, source]
         by_method = {label: translations[number] for label, translations in expected.items()}
-        assert answer["texts"] == {label: one.text for label, one in by_method.items()}, sources[number]
+        assert answer["texts"] == {label: one.text for label, one in by_method.items()}, source
         lengths = {choice["method"]: choice["length"] for choice in answer["choices"]}
-        assert lengths == {label: one.canvas for label, one in by_method.items()}, sources[number]
+        assert lengths == {label: one.canvas for label, one in by_method.items()}, source
         # 32-bit sums against 64-bit ones.
         means = {probe["length"]: probe["mean"] for probe in answer["probes"]}
-        assert means == pytest.approx(by_method["EV"].scores, abs=1e-4), sources[number]
-
-
-TEXTS = [
-    "It's 7 o'clock: we'll go,  and  then\tstop.\n",
-    "  two blanks, no-break\u00a0space, next\u0085line, \ufeffmark, wide\u3000space ",
-    "héllo Wörld 東京 🙂🇫🇷 e\u0301 ½ Ⅷ ٣",
-    "<|endoftext|> spells no token, nor does <|mdm_mask|>",
-    "#PRS_ORG# ''' ---- \\x00 \x00\x7f",
-]
+        assert means == pytest.approx(by_method["EV"].scores, abs=1e-4), source
 
 
 def test_its_tokenizer_is_the_checkpoints(by_node):
@@ -88,8 +92,8 @@ def test_its_tokenizer_is_the_checkpoints(by_node):
 
     tokenizer = Tokenizer.from_file(str(HUMAN.checkpoint / "tokenizer.json"))
     tokenizer.encode_special_tokens = True
-    for text, answer in zip(TEXTS, by_node([{"text": text} for text in TEXTS]), strict=True):
-        assert answer == {"tokens": tokenizer.encode(text, add_special_tokens=False).ids, "text": text}
+    for text in TEXTS:
+        assert by_node[text] == {"tokens": tokenizer.encode(text, add_special_tokens=False).ids, "text": text}
 
 
 def test_it_holds_the_model_and_is_small(page):

@@ -165,7 +165,8 @@ def test_finished_jobs_are_known_by_names_that_have_dots():
 
 def test_fewer_gpus_of_a_training_and_more_shards_are_the_same_work():
     """A job holds the GPUs of its rule."""
-    eight, four = planned(paper()), planned(paper(training={"processes": 4}, decoding={"shards": 4}))
+    small = {"matrix": {"seeds": [1]}, "tables": {"studies": []}}
+    eight, four = planned(paper(**small)), planned(paper(**small, training={"processes": 4}, decoding={"shards": 4}))
     assert four.gpus["train"] == 4 and four.gpus["shard"] == four.gpus["score"] == 1
     assert not {"corpus", "table"} & four.gpus.keys()
     before, after = ({job.name: took for job, took in each.seconds.items()} for each in (eight, four))

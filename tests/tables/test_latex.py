@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 
-import finished
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_hostile_reports import hostile_examples
 
-from entropy_valley.experiment import tables
 from entropy_valley.experiment.tables import render
 from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown, to_text
 
@@ -45,31 +43,6 @@ def test_no_special_character_is_left_bare(text):
     commands = r"\\text\w+\{(U\+[0-9A-F]+)?\}|\\[{}$&#%_,]|\{[*[]\}|\$[^$]*\$|\\(dots|pounds|copyright)\{\}"
     bare = re.sub(r"\\(begin|end)\{CJK\*\}(\{UTF8\}\{gbsn\})?", "", re.sub(commands, "", render.escape(text)))
     assert not re.search(r"[\\{}$&#%_^|<>*[\x00-\x1f\x7f]", bare)
-
-
-@pytest.fixture(scope="module")
-def every_table(tmp_path_factory):
-    """Each table of the finished run, by its report."""
-    run = finished.Run(tmp_path_factory.mktemp("finished"))
-    reports = tables.configured(run.experiment)
-    return {report: run.table(name) for name, report in reports.items() if "float.tex" in report.endings}
-
-
-def test_every_table_compiles_and_fits_into_a_paper(every_table, pdflatex):
-    parts = []
-    for report, table in every_table.items():
-        parts.append(rf"\typeout{{table {report.key}}}" + to_text("tex", table))
-        parts.append(to_text("float.tex", table, "", NASTY, "tab:a_b"))
-    body = "\\clearpage\n".join(parts)
-    log = pdflatex(body)
-    assert not re.search(r"Overfull.*|Float too large.*", log)
-
-
-def test_the_fonts_have_every_character_and_scores_have_one_scale(every_table):
-    for report, table in every_table.items():
-        assert r"\texttt{U+" not in to_text("float.tex", table, "", report.text, "tab:it"), report.key
-        of_paper = report.key == "tables/ar_reference"  # as in the paper
-        assert bool(re.search("× ?100", to_text("md", table))) == of_paper, report.key
 
 
 def test_every_feature_of_a_table_compiles(pdflatex):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import finished
 import pytest
@@ -14,7 +12,7 @@ from entropy_valley.experiment.config import base_files, load_files
 from entropy_valley.experiment.stats import our_numbers, paper_numbers
 from entropy_valley.experiment.tables import render
 from entropy_valley.experiment.tables.render import Column, Row, Shown
-from entropy_valley.experiment.tables.report import Results, table
+from entropy_valley.experiment.tables.report import table
 from entropy_valley.experiment.tables.scores import main_cells
 
 
@@ -28,19 +26,6 @@ def test_a_report_that_fails_at_its_last_file_leaves_all_finished_ones(run, monk
         run.make(name)
     assert {path: path.read_bytes() for path in before} == before
     assert not list((run.root / name.split("/")[0]).glob(".*"))
-
-
-def test_a_report_needs_only_the_files_that_it_declares(run, tmp_path):
-    for name, report in tables.configured(run.experiment).items():
-        if report.rule == "comparison":  # reads the other tables
-            continue
-        alone = tmp_path / "alone" / name
-        for path in map(str, (*report.inputs(), *finished.all_records(run.root))):
-            place = alone / Path(path).relative_to(run.root)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            if not place.exists():
-                os.link(path, place)
-        report.shown(Results(run.experiment, alone))
 
 
 def test_each_number_of_the_paper_that_is_compared_has_its_columns(run):

@@ -57,12 +57,6 @@ def test_every_profile_runs_killed_jobs_again_and_leaves_code_to_the_revisions(n
     assert profile["rerun-triggers"] == ["mtime", "input", "params"]
 
 
-def test_captions_are_there_and_used():
-    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk")]
-    named = set(re.findall(r"report/(\w+\.rst)", "".join(texts))) | {"workflow.rst"}
-    assert named == {path.name for path in (ROOT / "workflow" / "report").iterdir()}
-
-
 def test_every_report_has_a_caption_and_a_rule_that_makes_its_files():
     endings = {endings_of(text) for text in RULES.values() if "scripts/report.py" in text and endings_of(text)}
     assert {ENDINGS[kind.rule] for kind in REPORTS.values()} == endings
