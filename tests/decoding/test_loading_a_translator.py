@@ -195,7 +195,7 @@ def test_the_lines_of_the_page_work(released, monkeypatch, capsys):
     monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(family, releases=(tiny,)))
     pairs = list(zip(SOURCES, SOURCES[::-1], strict=True))
     text, names = Path("docs/translate.md").read_text(), {"train": pairs, "dev": pairs}
-    *blocks, of, choose, _, _, _ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    *blocks, of, choose, _, _ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     for block in blocks:
         exec(block.replace("cuda", "cpu"), names)
         first, second = names["translator"].translate(SOURCES[:2])
