@@ -29,7 +29,7 @@ WORSE = "*"  # marks a cross-entropy above that of a uniform guess
 def variants(names: Names) -> dict[str, dict[str, Any]]:
     """What each backbone is: label, prompt, training, and the shift of its logits."""
     described = {}
-    for name in dict.fromkeys(cell.backbone for cell in names.cells):
+    for name in dict.fromkeys(cell.backbone for cell in names.listed):
         section = names.experiment.backbones[name]
         described[name] = {
             "label": section.label,
@@ -94,7 +94,7 @@ def describe(texts: pd.Series) -> dict[str, float]:
     }
 
 
-def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
+def instruct_numbers(data: Data) -> pd.DataFrame:
     """The tidy numbers: ``backbone``, ``method``, ``metric``, ``value``, and the fields of the backbone's variant.
 
     Of the training (method ""; nothing where there are no losses): ``vocabulary``, ``uniform_cross_entropy``, of the
@@ -104,18 +104,18 @@ def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
     Raises :class:`InputError` for a missing file or one that does not fit.
     """
     rows: list[tuple[str, str, str, float]] = []
-    if names.experiment.adapters == "trained":
-        for run, path in adapter_files(names, data.files.root).items():
+    if data.experiment.adapters == "trained":
+        for run, path in adapter_files(data, data.files.root).items():
             rows += [(run.backbone, "", *number) for number in training_losses(data, path).items()]
-    for cell in names.cells:
+    for cell in data.listed:
         outputs = data.of([cell]).sentences
         rows += [(cell.backbone, cell.method, *number) for number in describe(outputs["hypothesis"]).items()]
     # The references are those of any cell: all have the same sentences.
     rows += [("", REFERENCE, *number) for number in describe(outputs["target"]).items()]
     for cell in data.cells.to_dict("records"):
-        rows += [(cell["backbone"], cell["method"], metric.name, cell[metric.name]) for metric in names.metrics]
+        rows += [(cell["backbone"], cell["method"], metric.name, cell[metric.name]) for metric in data.metrics]
     numbers = pd.DataFrame(rows, columns=["backbone", "method", "metric", "value"])
-    described = pd.DataFrame.from_dict(variants(names), orient="index", dtype=object)
+    described = pd.DataFrame.from_dict(variants(data), orient="index", dtype=object)
     return numbers.join(described, on="backbone")
 
 
@@ -130,27 +130,27 @@ def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
     columns=("hypothesis", "target"),
     files=files_of_adapters,
 )
-def dream_instruct(names: Names, data: Data) -> Shown:
+def dream_instruct(data: Data) -> Shown:
     """What each variant of the backbone's use lost in training and put out: sections with and without the shift."""
-    numbers = instruct_numbers(names, data)
+    numbers = instruct_numbers(data)
     keyed = numbers.set_index("metric")
     values = {key: rows["value"].to_dict() for key, rows in keyed.groupby(["backbone", "method"])}
     columns = aligned("l", "Variant")
     titles = ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
     columns += aligned("c", *titles, over="Training cross-entropy")
     for name in RISING:
-        columns += aligned("c", "Empty", "Length", names.metric.label, over=names.method(name).short)
+        columns += aligned("c", "Empty", "Length", data.metric.label, over=data.method(name).short)
     sections: dict[str, list[Row]] = {}
-    for name, variant in variants(names).items():
+    for name, variant in variants(data).items():
         texts = [variant["label"], *loss_texts(values.get((name, ""), {}))]
         for method in RISING:
             own = values[name, method]
-            score = formats.number(own[names.metric.name], names.metric.decimals)
+            score = formats.number(own[data.metric.name], data.metric.decimals)
             texts += [f"{own['empty_rate']:.1%}", f"{own['mean_characters']:.2f}", score]
         # Variants with and without the shift alternate in the config.
         sections.setdefault(heading(variant), []).append(Row(texts, heading(variant)))
     rows = [row for section in sections.values() for row in section]
-    return Shown(numbers, columns, rows, [*reading(names, values["", REFERENCE], numbers)])
+    return Shown(numbers, columns, rows, [*reading(data, values["", REFERENCE], numbers)])
 
 
 def heading(variant: Mapping[str, Any]) -> str:
@@ -175,7 +175,7 @@ def loss_texts(training: Mapping[str, float]) -> list[str]:
 
 def reading(names: Names, reference: Mapping[str, float], numbers: pd.DataFrame) -> Iterator[str]:
     """The setting, and how to read the columns."""
-    cell = names.cells[0]
+    cell = names.listed[0]
     place, sentences = names.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
     order = f"reveal order {names.order(cell.order)}, T = {cell.steps}"
     yield f"{place}, {sentences}; {order}; training seed {cell.seed}."

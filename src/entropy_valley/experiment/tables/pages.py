@@ -70,7 +70,7 @@ def write_sentences(path: str | Path, results: Results, shown: Sequence[Cell]) -
     experiment, direction = results.experiment, shown[0].direction
     source, target = direction.split("-")
     without = refused(direction)  # categories
-    results_of = data_of(results, shown, ("hypothesis", "source", "target", "length", "canvas"))
+    results_of = data_of(results, Names(experiment, shown), ("hypothesis", "source", "target", "length", "canvas"))
     # A metric of whole systems has nothing to say of a sentence.
     metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
     outputs = [_outputs(results_of.of([cell]).sentences, metrics) for cell in shown]
