@@ -15,7 +15,6 @@ from entropy_valley.experiment.frames import PLACE, SETTING, Frames
 from entropy_valley.experiment.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
 from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.report import ZEROS, Bold, Data, Names, Row, Shown, aligned, table
 from entropy_valley.experiment.tables.scores import by_keys, main_cells, places_of, ranked
 
@@ -153,7 +152,7 @@ def decimals(names: Names) -> int:
 def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Iterator[Row]:
     """A section per backbone, a row for each system, the best that could be deployed bold in each place."""
     # Further length methods of the main table have their own studies.
-    shown = means[means["method"].isin(RISING) | (means["steps"] == 0)]
+    shown = means[means["method"].isin(formats.RISING) | (means["steps"] == 0)]
     of_place = by_keys(ranked(names, shown, PLACE), "backbone", *PLACE, "method")
     for backbone, rows in shown.groupby("backbone", sort=False):
         denoised = rows["steps"].iloc[0] > 0
@@ -163,7 +162,7 @@ def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Ite
         shape = subject.backbone(names.experiment, checkpoint_of(names.experiment, backbone))["arguments"]
         # It may be known only from its checkpoint.
         size = formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
-        for method in RISING if denoised else rows["method"].unique():
+        for method in formats.RISING if denoised else rows["method"].unique():
             texts = [names.method(method).label, size, setting]
             for place in places:
                 row = of_place[backbone, *place, method]

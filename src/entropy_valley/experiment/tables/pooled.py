@@ -17,7 +17,6 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.experiment.stats.summary import BASELINES, by_method, closure
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
 from entropy_valley.experiment.tables.report import AGAINST, Data, Names, Row, Shown, aligned, table
 
 RUNS = [*PLACE, "backbone", "seed"]
@@ -139,7 +138,7 @@ def section(names: Names, row: Any) -> str:
 )
 def pooled(data: Data) -> Shown:
     table, against = numbers(data), data.study.against
-    columns = aligned("l", "Length method") + aligned("c", *CLOSURE_TITLES.values())
+    columns = aligned("l", "Length method") + aligned("c", *formats.CLOSURE_TITLES.values())
     columns += aligned("r", "Canvas error", f"Leads {data.method(against).short}", "Calls", "Passes")
     rows = []
     for row in table.itertuples():
@@ -163,7 +162,7 @@ def ceiling(data: Data) -> Shown:
     methods, against = dict.fromkeys(cell.method for cell in data.listed), data.study.against
     beside = [name for name in methods if base_method(data.experiment, name) == "oracle"]
     table = numbers(data, beside)
-    columns = aligned("l", "Length method") + aligned("c", *CLOSURE_TITLES.values())
+    columns = aligned("l", "Length method") + aligned("c", *formats.CLOSURE_TITLES.values())
     columns += aligned("r", "Canvas error", "Above the reference's", "Below")
     rows = []
     for row in table.itertuples():
