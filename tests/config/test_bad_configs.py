@@ -144,7 +144,10 @@ UNFIT = [  # configs that cannot run
     (study(methods=["ev"], columns=["speed"]), "speed: no such column; there are order, steps"),
     (study(layout="orders", methods=["ev"]), "needs the method oracle and the order med; add both"),
     (study(layout="categories", methods=["oracle"], orders=["med"]), "compares med with one other order"),
-    (study(methods=["ev"], backbones=["llada-8b", "dream-7b"], figure=True), "a figure of layout systems tells no backbones apart; name one"),
+    (
+        study(methods=["ev"], backbones=["llada-8b", "dream-7b"], figure=True),
+        "a figure of layout systems tells no backbones apart",
+    ),
     (study(methods=["ev"], backbones=["llama3-8b"]), "is autoregressive; studies compare masked backbones"),
     (study(methods=["ev_reassigned_1"], columns=["latency"]), "takes another's canvases and has no latency"),
     (
@@ -168,7 +171,10 @@ UNFIT = [  # configs that cannot run
     ),
     ({"backbones": {"llama3-8b": {"shifted": False}}}, "llama3-8b.shifted = False: an autoregressive family"),
     (study(layout="checks", methods=["ev_sum"]), "needs the methods ev; add them"),
-    (study(layout="checks", methods=["ratio", "ev"], orders=["med", "random"]), "tells no reveal orders apart; name one"),
+    (
+        study(layout="checks", methods=["ratio", "ev"], orders=["med", "random"]),
+        "tells no reveal orders apart; name one",
+    ),
     (study(9, **POOLED, figure=True), "a figure of layout systems tells no pools apart; remove `pools`"),
     (
         {"tables": {"studies": ["main"]}, "studies": {"main": {"methods": ["ev"]}}},

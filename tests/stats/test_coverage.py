@@ -70,20 +70,17 @@ def test_the_first_cause_that_fits():
     assert causes == ["overshoot", "within_grid", "within_grid", "within_grid", "under_compression"]
 
 
-def four_sentences(**scores):
-    """A run's frame: sources of 4 tokens, references of 1 to 4; EV compared canvases of 3 and 4 slots."""
+def four_sentences(scores, **coverage):
+    """A run of four sentences: sources of 4 tokens, references of 1 to 4; EV compared canvases of 3 and 4 slots."""
     rows = []
     for method, values in scores.items():
         for at, value in enumerate(values):
             cell = {"direction": "de-fr", "testset": "test", "seed": 1, "method": method, "id": f"s{at}"}
             tokens = {"source_tokens": 4, "target_tokens": at + 1, "canvas": {"candidates": [3, 4]}}
             rows.append(cell | tokens | {"source": "", "hypothesis": "", "comet": value})
-    return SimpleNamespace(sentences=pd.DataFrame(rows))
-
-
-def names(**coverage):
-    experiment = SimpleNamespace(coverage=SimpleNamespace(**coverage))
-    return SimpleNamespace(experiment=experiment, metric=SimpleNamespace(name="comet"), statistics=Analysis(**HOW))
+    experiment, metric = SimpleNamespace(coverage=SimpleNamespace(**coverage)), SimpleNamespace(name="comet")
+    sentences, how = pd.DataFrame(rows), Analysis(**HOW)
+    return SimpleNamespace(experiment=experiment, metric=metric, statistics=how, sentences=sentences)
 
 
 HOW = {"resamples": 50, "seed": 1}
@@ -91,18 +88,18 @@ HOW = {"resamples": 50, "seed": 1}
 
 @pytest.mark.parametrize(("eos", "above"), [(False, 3), (True, 4)])  # an edge belongs to the bucket above it
 def test_r_counts_the_eos_if_the_config_says_so(eos, above):
-    data = four_sentences(ev=[0.5] * 4, ratio=[0.25] * 4)
-    numbers = coverage_numbers(names(buckets={"de-fr": [0.5]}, eos=eos), data)
+    data = four_sentences({"ev": [0.5] * 4, "ratio": [0.25] * 4}, buckets={"de-fr": [0.5]}, eos=eos)
+    numbers = coverage_numbers(data)
     of_bucket = numbers[(numbers["item"] == "r>=0.5") & (numbers["method"] == "ratio")]
     assert of_bucket[["sentences", "delta"]].to_numpy().tolist() == [[above, 0.25]]
 
 
 def test_a_tie_is_no_loss_and_causes_add_up_to_all():
-    numbers = losses(names(), four_sentences(ev=[0.5, 0.5, 0.5, 0.5], ratio=[0.5, 0.6, 0.4, 0.7]))
+    numbers = losses(four_sentences({"ev": [0.5, 0.5, 0.5, 0.5], "ratio": [0.5, 0.6, 0.4, 0.7]}))
     of_run = numbers[numbers["statistic"] == "run"].set_index("cause")["losses"]
     assert of_run.to_dict() == {"very_short": 0, "overshoot": 0, "under_compression": 1, "within_grid": 1, "all": 2}
 
 
 def test_without_a_loss_there_is_no_share():
-    numbers = losses(names(), four_sentences(ev=[0.5] * 4, ratio=[0.4] * 4))
+    numbers = losses(four_sentences({"ev": [0.5] * 4, "ratio": [0.4] * 4}))
     assert not numbers["losses"].any() and numbers["share"].isna().all()

@@ -10,7 +10,7 @@ from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import load_merged, matrix, schema
 from entropy_valley.experiment.human_evaluation import forms, pack
 from entropy_valley.experiment.runs.job import job_of
-from entropy_valley.experiment.tables.report import Results, data_of
+from entropy_valley.experiment.tables.report import Names, Results, data_of
 
 with job_of(snakemake) as job:  # noqa: F821
     experiment = load_merged(snakemake.config, further=tables.problems)  # noqa: F821
@@ -18,7 +18,7 @@ with job_of(snakemake) as job:  # noqa: F821
     direction, settings = snakemake.wildcards.direction, experiment.human_evaluation  # noqa: F821
     metric = schema.metrics_of(experiment.scoring)[0]
     cells = matrix.evaluated_cells(experiment, direction)
-    data = data_of(results, cells, ("hypothesis", "source", "target"))
+    data = data_of(results, Names(experiment, cells), ("hypothesis", "source", "target"))
     first, second = (data.of([cell]).sentences for cell in cells)
     sentences = pack.side_by_side(first, second, metric.name)
     chosen, behind = pack.make(sentences, direction, settings.sentences.model_dump(), settings.seed)

@@ -20,7 +20,6 @@ from entropy_valley.experiment.stats.significance import LEVELS, Analysis, boots
 from entropy_valley.experiment.stats.summary import closure, run_by_run
 
 COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
-OPTIONAL = "ratio_eos"  # a run without it goes without its comparisons
 
 
 def compare(sentences: pd.DataFrame, metric: str, how: Analysis) -> pd.DataFrame:
@@ -33,7 +32,7 @@ def compare(sentences: pd.DataFrame, metric: str, how: Analysis) -> pd.DataFrame
     for run, scores in run_by_run(sentences, metric):
         # Seeds share their sentences: pooled, they would only look like a larger sample.
         for first, second in COMPARISONS:
-            if second != OPTIONAL or second in scores:
+            if second in scores:  # a run without the ratio with an EOS slot goes without its comparisons
                 rows.append(_tested(run, scores[first], scores[second], metric, how))
     return pd.DataFrame(rows)
 

@@ -69,7 +69,7 @@ def first_run(experiment: Experiment) -> list[Cell]:
 # --- The numbers.
 
 
-def case_numbers(names: Names, data: Data) -> pd.DataFrame:
+def case_numbers(data: Data) -> pd.DataFrame:
     """A row for each of :data:`RULES` that the run has a sentence for, or for each id that the config names:
     :data:`FIELDS`.
 
@@ -79,9 +79,9 @@ def case_numbers(names: Names, data: Data) -> pd.DataFrame:
     compared, and their mean ``entropies`` in nats, as text. No sentence comes twice; of equal ones the first is taken.
     The ``case`` of a named one is its id. Raises :class:`InputError` for an id that the test set has not.
     """
-    cell, named = names.cells[0], names.experiment.tables.cases
+    cell, named = data.listed[0], data.experiment.tables.cases
     run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
-    sentences = facts_of_sentences(names, data)
+    sentences = facts_of_sentences(data)
     if missing := [name for name in named if name not in sentences.index]:
         problem = f"{listed(missing)}: no such sentence in {cell.testset}"
         raise InputError("tables.cases", problem, f"Take ids of {further_file(data.files.root, 'test set', cell)}.")
@@ -107,7 +107,7 @@ def chosen(sentences: pd.DataFrame) -> dict[str, Any]:
     return taken
 
 
-def facts_of_sentences(names: Names, data: Data) -> pd.DataFrame:
+def facts_of_sentences(data: Data) -> pd.DataFrame:
     """Of each sentence, by its id and in the file's order, :data:`FIELDS` and what the rules ask for.
 
     ``more_kept``: EV's lead in the share that is kept; ``loss``: Ratio's lead; ``beyond``: the reference's canvas is
@@ -122,7 +122,7 @@ def facts_of_sentences(names: Names, data: Data) -> pd.DataFrame:
     for method in METHODS:
         rows = of_method[method]
         table[f"{method}_slots"] = rows["canvas"].str["length"]
-        table[f"{method}_output"], table[f"{method}_score"] = rows["hypothesis"], rows[names.metric.name]
+        table[f"{method}_output"], table[f"{method}_score"] = rows["hypothesis"], rows[data.metric.name]
         pairs = zip(items, rows["hypothesis"], strict=True)
         table[f"{method}_kept"] = [retention(found, output) if found else nan for found, output in pairs]
     for column, key in (("candidates", "candidates"), ("entropies", "scores")):
@@ -188,27 +188,27 @@ READ = ("hypothesis", "source", "target", "canvas")
     columns=READ,
     metrics=Names.only_main,
 )
-def cases(names: Names, data: Data) -> Shown:
+def cases(data: Data) -> Shown:
     """A section for each case: texts, canvases, scores, and EV's entropies."""
-    numbers = case_numbers(names, data)
-    columns = aligned("l", "", "Text") + aligned("r", "Slots", names.metric.label, "Kept")
+    numbers = case_numbers(data)
+    columns = aligned("l", "", "Text") + aligned("r", "Slots", data.metric.label, "Kept")
     rows = []
     for case in numbers.itertuples():
-        section = heading(names, case)
+        section = heading(data, case)
         for line in _lines(case):
             texts = [
                 formats.dash(formats.number(line.slots, 0)),
-                formats.dash(formats.number(line.score, names.metric.decimals)),
+                formats.dash(formats.number(line.score, data.metric.decimals)),
                 formats.NONE if isnan(line.kept) else f"{100 * line.kept:.0f}%",
             ]
             rows.append(Row([line.label, line.text, *texts], section, shaded=line.label == "EV"))
         entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
         rows.append(Row(["Entropy", entropies, *[formats.NONE] * 3], section))
-    return Shown(numbers, columns, rows, [*reading(names, numbers), *absent(numbers)])
+    return Shown(numbers, columns, rows, [*reading(data, numbers), *absent(numbers)])
 
 
 def reading(names: Names, numbers: pd.DataFrame) -> Iterator[str]:
-    cell = names.cells[0]
+    cell = names.listed[0]
     run = f"{names.backbone(cell.backbone)}, {names.place(cell.direction, cell.testset)}"
     yield f"{run}, training seed {cell.seed}; reveal order {names.order(cell.order)}, T = {cell.steps}."
     yield choice(names)
@@ -231,12 +231,12 @@ def reading(names: Names, numbers: pd.DataFrame) -> Iterator[str]:
     first_run,
     columns=READ,
 )
-def cases_figure(names: Names, data: Data) -> Figure:
+def cases_figure(data: Data) -> Figure:
     """A block for each case: the texts, and beside them EV's entropies by candidate."""
-    numbers = case_numbers(names, data)
+    numbers = case_numbers(data)
     below = absent(numbers)
     lines = sum(_height(case) for case in numbers.itertuples()) + len(below) + 0.5
-    panel = functools.partial(_draw, names, list(numbers.itertuples()), below, lines)
+    panel = functools.partial(_draw, data, list(numbers.itertuples()), below, lines)
     return Figure(numbers, [panel], width=WIDTH, height=LINE * lines)
 
 

@@ -90,28 +90,28 @@ def benchmarked(names: Names) -> Iterator[str]:
     files=benchmarked,
     signed=False,
 )
-def cost(names: Names, data: Data) -> Shown:
+def cost(data: Data) -> Shown:
     """Three sections: the share of the probes at each T, measured latencies, and hours by stage. ``paper`` is a number
     as printed, where it has one."""
-    timed = {cell: data.files.latency(cell) for cell in shown_latencies(names.experiment)}
-    numbers, rows = cost_numbers(names, data, timed), []
+    timed = {cell: data.files.latency(cell) for cell in shown_latencies(data.experiment)}
+    numbers, rows = cost_numbers(data, timed), []
     for part, rows_of in numbers.groupby("part", sort=False):
         title, decimals = PARTS[part]
         for row in rows_of.itertuples():
-            item = names.method(row.item).short if part in TIMED else row.item
+            item = data.method(row.item).short if part in TIMED else row.item
             # Hours are of all directions together.
-            place = [names.place(row.direction, row.testset)] if row.direction else []
+            place = [data.place(row.direction, row.testset)] if row.direction else []
             label = ", ".join([*place, item])
             here = formats.number(row.here, decimals) if decimals else formats.percent(row.here)
             rows.append(Row([label, here, formats.NONE if pd.isna(row.paper) else row.paper], title))
     columns = aligned("l", "What") + aligned("r", "Here", "Paper")
-    notes = [SHARES, *footnotes.timing([*timed.values()]), HOURS, footnotes.sentences(names, data)]
+    notes = [SHARES, *footnotes.timing([*timed.values()]), HOURS, footnotes.sentences(data)]
     return Shown(numbers, columns, rows, notes)
 
 
-def cost_numbers(names: Names, data: Data, timed: Mapping[Cell, Mapping[str, Any]]) -> pd.DataFrame:
+def cost_numbers(data: Data, timed: Mapping[Cell, Mapping[str, Any]]) -> pd.DataFrame:
     """The tidy numbers, :data:`FIELDS`; ``timed`` has the measured latencies."""
-    experiment = names.experiment
+    experiment = data.experiment
     rows: list[tuple[Any, ...]] = []
     for budget in BUDGETS:
         paper = printed(find(PLACE, "probe_share", setting=f"T={budget}", system="ev"))

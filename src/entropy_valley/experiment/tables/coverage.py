@@ -102,17 +102,17 @@ def rivals_of(numbers: pd.DataFrame, column: str = "method") -> list[str]:
 # --- What EV keeps of the source, and its scores by r.
 
 
-def coverage_numbers(names: Names, data: Data) -> pd.DataFrame:
+def coverage_numbers(data: Data) -> pd.DataFrame:
     """The tidy numbers, :data:`FIELDS`: a row for each system of each item of each block.
 
     ``mean`` is the retention (a share) of the ``sentences`` that have the item, or their main score. Beside a rival of
     EV is the paired test of EV minus it. An item without sentences has NaN.
     """
-    rows, how = [], names.statistics
+    rows, how = [], data.statistics
     for place, sentences in data.sentences.groupby(PLACE, sort=False):
         # Means are over runs first: sentences of several seeds are the same ones.
         runs = sentences.groupby("method", sort=False)["seed"].nunique()
-        for block, item, part in parts(names, place[0], sentences):
+        for block, item, part in parts(data, place[0], sentences):
             means = part.pivot_table("value", "id", "method").reindex(part["id"].unique(), columns=runs.index)
             for name, values in means.items():
                 about = (*place, block, item, len(means), runs[name], name, values.mean())
@@ -120,7 +120,7 @@ def coverage_numbers(names: Names, data: Data) -> pd.DataFrame:
                 row |= {"resamples": how.resamples, "bootstrap_seed": how.seed}
                 # A test of no sentences has no p.
                 if name in RIVALS and len(means):
-                    row |= tested(names, means[EV], values)
+                    row |= tested(data, means[EV], values)
                 rows.append(row)
     return pd.DataFrame(rows, columns=FIELDS)
 
@@ -150,16 +150,16 @@ def parts(names: Names, direction: str, sentences: pd.DataFrame) -> Iterator[tup
     columns=READ,
     metrics=Names.only_main,
 )
-def coverage(names: Names, data: Data) -> Shown:
+def coverage(data: Data) -> Shown:
     """A section for the literal items of each direction, and one for its groups by r."""
-    numbers = coverage_numbers(names, data)
+    numbers = coverage_numbers(data)
     rivals = rivals_of(numbers)
-    columns = heads(names, "Category", rivals)
+    columns = heads(data, "Category", rivals)
     for name in rivals:
-        columns += aligned("c", "Δ [95 % CI]", over=names.difference(EV, name))
+        columns += aligned("c", "Δ [95 % CI]", over=data.difference(EV, name))
     few = footnotes.few_sentences(numbers["sentences"])
-    notes = [*reading(names, data, numbers), TESTS, *few]
-    return Shown(numbers, columns, [*item_rows(names, numbers, tested=True)], notes)
+    notes = [*reading(data, numbers), TESTS, *few]
+    return Shown(numbers, columns, [*item_rows(data, numbers, tested=True)], notes)
 
 
 @table(
@@ -169,18 +169,18 @@ def coverage(names: Names, data: Data) -> Shown:
     columns=READ,
     metrics=Names.only_main,
 )
-def faithfulness_summary(names: Names, data: Data) -> Shown:
+def faithfulness_summary(data: Data) -> Shown:
     """The rows of :func:`coverage` that the paper has in its text: the literal items but names, the last bucket, and
     the first one."""
-    numbers = coverage_numbers(names, data)
+    numbers = coverage_numbers(data)
     buckets = numbers[numbers["block"] == BUCKET]
     # The ends of the scale, which a fixed ratio fits least.
     last, first = (buckets.groupby(PLACE, sort=False)["item"].transform(end) for end in ("last", "first"))
     literal = numbers[(numbers["block"] == RETENTION) & (numbers["item"] != ENTITIES)]
     ends = [literal, buckets[buckets["item"] == last], buckets[buckets["item"] == first]]
     numbers = pd.concat(ends, ignore_index=True)
-    rows = [*item_rows(names, together(numbers, PLACE), tested=False)]
-    return Shown(numbers, heads(names, "Diagnostic", rivals_of(numbers)), rows, reading(names, data, numbers))
+    rows = [*item_rows(data, together(numbers, PLACE), tested=False)]
+    return Shown(numbers, heads(data, "Diagnostic", rivals_of(numbers)), rows, reading(data, numbers))
 
 
 def item_rows(names: Names, numbers: pd.DataFrame, tested: bool) -> Iterator[Row]:
@@ -222,15 +222,15 @@ def heads(names: Names, first: str, rivals: Sequence[str]) -> list[Column]:
     return aligned("l", first) + aligned("r", "N") + aligned("c", *methods)
 
 
-def reading(names: Names, data: Data, numbers: pd.DataFrame) -> list[str]:
+def reading(data: Data, numbers: pd.DataFrame) -> list[str]:
     """Whose outputs these are, and what is counted."""
     runs = counted(int(numbers["runs"].max()), "run")
-    reference = "the reference and its EOS" if names.experiment.coverage.eos else "the reference, without its EOS"
+    reference = "the reference and its EOS" if data.experiment.coverage.eos else "the reference, without its EOS"
     bold = f"Bold: the best. r: tokens of {reference}, over those of the source."
-    return [footnotes.setting(names, runs), LITERAL, *unspaced(names, data), bold]
+    return [footnotes.setting(data, runs), LITERAL, *unspaced(data), bold]
 
 
-def unspaced(names: Names, data: Data) -> Iterator[str]:
+def unspaced(data: Data) -> Iterator[str]:
     """How many sources have digits, where words are not separated by blanks: the rule for numbers finds few."""
     for place, rows in data.sentences.groupby(PLACE, sort=False):
         if base_language(place[0].split("-")[0]) in UNSPACED:
@@ -239,7 +239,7 @@ def unspaced(names: Names, data: Data) -> Iterator[str]:
             digits = sum(any(map(str.isdigit, text)) for text in sources)
             having = f"{digits} of {len(sources)} sources have digits"
             rule = "the rule that fits the paper's counts finds only those that touch no character"
-            yield f"Numbers of {names.place(*place)}: {having}; {rule}."
+            yield f"Numbers of {data.place(*place)}: {having}; {rule}."
 
 
 # --- The sentences on which EV scores below the fixed ratio, by likely cause.
@@ -272,14 +272,14 @@ def cause(source_tokens: int, reference_canvas: int, candidates: Sequence[int]) 
     return "under_compression" if reference_canvas > max(candidates) else "within_grid"
 
 
-def losses(names: Names, data: Data) -> pd.DataFrame:
+def losses(data: Data) -> pd.DataFrame:
     """By run (``statistic`` "run"), then the mean over runs ("mean", no seed).
 
     ``losses``: sentences on which EV scores below the ``rival``; ``share`` of all losses; ``delta``: mean of EV minus
     the rival over them in the main metric, NaN where there is none.
     """
     sentences = data.sentences
-    scores = by_method(sentences, names.metric.name, OF_RUN)
+    scores = by_method(sentences, data.metric.name, OF_RUN)
     ev = sentences[sentences["method"] == EV].set_index([*OF_RUN, "id"])
     tokens = zip(ev["source_tokens"], ev["target_tokens"], ev["canvas"], strict=True)
     # The cause is of the sentence and of the grid, whatever the rival.
@@ -307,26 +307,26 @@ def losses(names: Names, data: Data) -> pd.DataFrame:
     columns=("source_tokens", "target_tokens", "canvas"),
     metrics=Names.only_main,
 )
-def failure_buckets(names: Names, data: Data) -> Shown:
+def failure_buckets(data: Data) -> Shown:
     """A section for each direction; beside the paper's Ratio that with the slot for the EOS."""
-    numbers = losses(names, data)
+    numbers = losses(data)
     means = numbers[numbers["statistic"] == "mean"]
     rows = []
     for place, of_place in means.groupby(PLACE, sort=False):
-        heading = f"{names.place(*place)}, N = {of_place['sentences'].iloc[0]:.0f}"
+        heading = f"{data.place(*place)}, N = {of_place['sentences'].iloc[0]:.0f}"
         for name, of_cause in of_place.groupby("cause", sort=False):
             texts = []
             # The rivals stand side by side.
             for row in of_cause.itertuples():
                 share = formats.percent(row.share) if row.losses else formats.NONE
-                delta = formats.signed(row.delta, names.metric.decimals)
+                delta = formats.signed(row.delta, data.metric.decimals)
                 # A mean over runs of whole numbers has a decimal.
                 texts += [f"{row.losses:.{int(row.runs > 1)}f}", share, formats.dash(delta)]
             rows.append(Row([LABELS[str(name)], *(map(Bold, texts) if name == "all" else texts)], heading))
     columns = aligned("l", "Likely cause")
     for name in rivals_of(means, "rival"):
-        over = f"Against {names.method(name).short}"
-        columns += aligned("c", "Losses", "Share", f"Mean Δ {names.metric.label}", over=over)
+        over = f"Against {data.method(name).short}"
+        columns += aligned("c", "Losses", "Share", f"Mean Δ {data.metric.label}", over=over)
     runs = means["runs"].max()
     what = f"means over {runs} runs, each run by itself is in the CSV" if runs > 1 else "one run"
-    return Shown(numbers, columns, rows, [footnotes.setting(names, what), RULES])
+    return Shown(numbers, columns, rows, [footnotes.setting(data, what), RULES])

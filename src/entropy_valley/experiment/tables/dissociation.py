@@ -62,7 +62,7 @@ def with_errors(data: Data) -> pd.DataFrame:
     return rows.assign(error=(rows["length"] - reference).abs())
 
 
-def lengths_and_scores(names: Names, data: Data, sentences: pd.DataFrame) -> pd.DataFrame:
+def lengths_and_scores(data: Data, sentences: pd.DataFrame) -> pd.DataFrame:
     """Means over runs of the main metric and of :data:`LENGTHS`, of each method.
 
     Columns: those of SETTING, ``metric``, ``method``, ``mean``, ``std`` (sample) and ``runs``.
@@ -72,7 +72,7 @@ def lengths_and_scores(names: Names, data: Data, sentences: pd.DataFrame) -> pd.
     full = sentences["tokens"].map(len) == slots - 1
     own = sentences.assign(length_mae=error, on_reference=error == 0, full_canvas=full)
     of_runs = own.groupby(CELL)[[*LENGTHS]].mean()
-    values = data.cells.set_index(CELL)[[names.metric.name]].join(of_runs).rename_axis(columns="metric")
+    values = data.cells.set_index(CELL)[[data.metric.name]].join(of_runs).rename_axis(columns="metric")
     groups = values.stack(future_stack=True).groupby([*SETTING, "metric", "method"], sort=False)
     return together(groups.agg(mean="mean", std="std", runs="count").reset_index(), SETTING)
 
@@ -143,20 +143,20 @@ def tidy(*frames: pd.DataFrame) -> pd.DataFrame:
     columns=READ,
     metrics=Names.only_main,
 )
-def dissociation(names: Names, data: Data) -> Shown:
+def dissociation(data: Data) -> Shown:
     """A section for each pair of methods, with a group of rows for each direction. The numbers are the means of methods
     over runs; then the parts of leads, over runs and in each run (with a ``seed``)."""
     sentences = with_errors(data)
-    numbers = tidy(lengths_and_scores(names, data, sentences), splits(names, sentences))
+    numbers = tidy(lengths_and_scores(data, sentences), splits(data, sentences))
     parts = numbers[numbers["canvas"].isin([*CANVASES, "all"]) & numbers["seed"].isna()]
     rows = []
     # A section for each pair: the control's come last.
     for part in parts.sort_values(["method", "baseline"], kind="stable").itertuples():
-        section = names.difference(part.method, part.baseline)
-        rows.append(Row(part_texts(names, part), section, shaded=part.canvas == "all"))
+        section = data.difference(part.method, part.baseline)
+        rows.append(Row(part_texts(data, part), section, shaded=part.canvas == "all"))
     columns = aligned("l", "Direction", "Nearer to the reference's") + aligned("r", "Sentences")
     columns += aligned("c", "Lead on these", "Adds to the lead", "Share of the lead")
-    return Shown(numbers, columns, rows, [*reading(names, numbers)], labels=2)
+    return Shown(numbers, columns, rows, [*reading(data, numbers)], labels=2)
 
 
 def part_texts(names: Names, part: Any) -> list[str]:
@@ -234,24 +234,24 @@ def listed(names: Names, means: pd.DataFrame) -> str:
     with_control,
     columns=READ,
 )
-def dissociation_figure(names: Names, data: Data) -> Figure:
+def dissociation_figure(data: Data) -> Figure:
     """A panel for each direction; then where EV's lead comes from. The numbers are the sentences of the first seed
     (with an ``id``), then the means over runs, then the parts of leads."""
     sentences = with_errors(data)
-    means = lengths_and_scores(names, data, sentences)
+    means = lengths_and_scores(data, sentences)
     first = sentences["seed"] == sentences.groupby(["backbone", *PLACE])["seed"].transform("first")
-    points = sentences[first].rename(columns={names.metric.name: "score"})
+    points = sentences[first].rename(columns={data.metric.name: "score"})
     points = points[["backbone", *PLACE, "method", "id", "error", "score"]]
     shown = [rows[rows["method"].isin(RISING)] for rows in (points, means)]
-    numbers = tidy(*shown, splits(names, sentences))
+    numbers = tidy(*shown, splits(data, sentences))
     clouds = shown[0].groupby(PLACE)
     panels = []
     places = []  # as the config has them
     for place, of_place in means.groupby(PLACE, sort=False):
-        panels.append(functools.partial(_clouds, names, place, clouds.get_group(place), of_place))
+        panels.append(functools.partial(_clouds, data, place, clouds.get_group(place), of_place))
         places.append(place)
     over_runs = numbers[numbers["canvas"].notna() & numbers["seed"].isna()]
-    panels.append(functools.partial(_parts, names, places, over_runs))
+    panels.append(functools.partial(_parts, data, places, over_runs))
     return Figure(numbers, panels, width=3.15, height=2.6)
 
 

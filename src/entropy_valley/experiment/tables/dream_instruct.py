@@ -12,7 +12,6 @@ from entropy_valley import files
 from entropy_valley.experiment.config.matrix import instruct_cells
 from entropy_valley.experiment.config.params import shifted
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.report import Data, Names, Row, Shown, aligned, table
 from entropy_valley.experiment.tables.training_tables import adapter_files
 from entropy_valley.model import adapters
@@ -29,7 +28,7 @@ WORSE = "*"  # marks a cross-entropy above that of a uniform guess
 def variants(names: Names) -> dict[str, dict[str, Any]]:
     """What each backbone is: label, prompt, training, and the shift of its logits."""
     described = {}
-    for name in dict.fromkeys(cell.backbone for cell in names.cells):
+    for name in dict.fromkeys(cell.backbone for cell in names.listed):
         section = names.experiment.backbones[name]
         described[name] = {
             "label": section.label,
@@ -52,14 +51,6 @@ def files_of_adapters(names: Names) -> Iterator[str]:
 # --- The numbers.
 
 
-def summarise_losses(losses: pd.Series) -> dict[str, float]:
-    """Of the losses by optimiser step: the last, mean and sample deviation of the last :data:`LAST`, the first lowest
-    and its step."""
-    last = losses.tail(LAST)
-    ends = {"final": losses.iloc[-1], "last_mean": last.mean(), "last_std": last.std()}
-    return {**ends, "minimum": losses.min(), "minimum_step": losses.idxmin()}
-
-
 def uniform_cross_entropy(vocabulary: int) -> float:
     """log|V|, the mean cross-entropy in nats of giving every token the same probability: exact at every step.
 
@@ -71,7 +62,8 @@ def uniform_cross_entropy(vocabulary: int) -> float:
 
 
 def training_losses(data: Data, path: str) -> dict[str, float]:
-    """Of an adapter's losses; ``path`` is its :data:`.adapters.FACTS`."""
+    """Of an adapter's losses the last, mean and sample deviation of the last :data:`LAST`, the lowest and its step;
+    ``path`` is its :data:`.adapters.FACTS`."""
     vocabulary = files.read_json(data.files.file(path))["vocabulary"]
     uniform = uniform_cross_entropy(vocabulary)
     numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform}
@@ -80,7 +72,11 @@ def training_losses(data: Data, path: str) -> dict[str, float]:
         path.replace(adapters.FACTS, adapters.LOSSES), float_precision="round_trip", index_col="step"
     )
     for name in LOSSES:
-        numbers |= {f"{name}_{key}": value for key, value in summarise_losses(losses[name]).items()}
+        # By optimiser step; of equal lowest ones the first.
+        of_steps, last = losses[name], losses[name].tail(LAST)
+        numbers[f"{name}_final"] = of_steps.iloc[-1]
+        numbers |= {f"{name}_last_mean": last.mean(), f"{name}_last_std": last.std()}
+        numbers |= {f"{name}_minimum": of_steps.min(), f"{name}_minimum_step": of_steps.idxmin()}
     return numbers | {"cross_entropy_over_uniform": numbers["cross_entropy_final"] / uniform}
 
 
@@ -94,28 +90,28 @@ def describe(texts: pd.Series) -> dict[str, float]:
     }
 
 
-def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
+def instruct_numbers(data: Data) -> pd.DataFrame:
     """The tidy numbers: ``backbone``, ``method``, ``metric``, ``value``, and the fields of the backbone's variant.
 
     Of the training (method ""; nothing where there are no losses): ``vocabulary``, ``uniform_cross_entropy``, of the
-    cross-entropy and of the weighted loss what :func:`summarise_losses` says, as ``cross_entropy_final`` and
-    ``loss_final``, and ``cross_entropy_over_uniform``. Of each method those of :func:`describe` and the system scores.
+    cross-entropy and of the weighted loss ``cross_entropy_final``, ``loss_final`` and the like, and
+    ``cross_entropy_over_uniform``. Of each method those of :func:`describe` and the system scores.
     Of the references (backbone ""): the same without scores.
     Raises :class:`InputError` for a missing file or one that does not fit.
     """
     rows: list[tuple[str, str, str, float]] = []
-    if names.experiment.adapters == "trained":
-        for run, path in adapter_files(names, data.files.root).items():
+    if data.experiment.adapters == "trained":
+        for run, path in adapter_files(data, data.files.root).items():
             rows += [(run.backbone, "", *number) for number in training_losses(data, path).items()]
-    for cell in names.cells:
+    for cell in data.listed:
         outputs = data.of([cell]).sentences
         rows += [(cell.backbone, cell.method, *number) for number in describe(outputs["hypothesis"]).items()]
     # The references are those of any cell: all have the same sentences.
     rows += [("", REFERENCE, *number) for number in describe(outputs["target"]).items()]
     for cell in data.cells.to_dict("records"):
-        rows += [(cell["backbone"], cell["method"], metric.name, cell[metric.name]) for metric in names.metrics]
+        rows += [(cell["backbone"], cell["method"], metric.name, cell[metric.name]) for metric in data.metrics]
     numbers = pd.DataFrame(rows, columns=["backbone", "method", "metric", "value"])
-    described = pd.DataFrame.from_dict(variants(names), orient="index", dtype=object)
+    described = pd.DataFrame.from_dict(variants(data), orient="index", dtype=object)
     return numbers.join(described, on="backbone")
 
 
@@ -130,27 +126,27 @@ def instruct_numbers(names: Names, data: Data) -> pd.DataFrame:
     columns=("hypothesis", "target"),
     files=files_of_adapters,
 )
-def dream_instruct(names: Names, data: Data) -> Shown:
+def dream_instruct(data: Data) -> Shown:
     """What each variant of the backbone's use lost in training and put out: sections with and without the shift."""
-    numbers = instruct_numbers(names, data)
+    numbers = instruct_numbers(data)
     keyed = numbers.set_index("metric")
     values = {key: rows["value"].to_dict() for key, rows in keyed.groupby(["backbone", "method"])}
     columns = aligned("l", "Variant")
     titles = ("Final", "/ log|V|", f"Last {LAST} steps", "Lowest (step)")
     columns += aligned("c", *titles, over="Training cross-entropy")
-    for name in RISING:
-        columns += aligned("c", "Empty", "Length", names.metric.label, over=names.method(name).short)
+    for name in formats.RISING:
+        columns += aligned("c", "Empty", "Length", data.metric.label, over=data.method(name).short)
     sections: dict[str, list[Row]] = {}
-    for name, variant in variants(names).items():
+    for name, variant in variants(data).items():
         texts = [variant["label"], *loss_texts(values.get((name, ""), {}))]
-        for method in RISING:
+        for method in formats.RISING:
             own = values[name, method]
-            score = formats.number(own[names.metric.name], names.metric.decimals)
+            score = formats.number(own[data.metric.name], data.metric.decimals)
             texts += [f"{own['empty_rate']:.1%}", f"{own['mean_characters']:.2f}", score]
         # Variants with and without the shift alternate in the config.
         sections.setdefault(heading(variant), []).append(Row(texts, heading(variant)))
     rows = [row for section in sections.values() for row in section]
-    return Shown(numbers, columns, rows, [*reading(names, values["", REFERENCE], numbers)])
+    return Shown(numbers, columns, rows, [*reading(data, values["", REFERENCE], numbers)])
 
 
 def heading(variant: Mapping[str, Any]) -> str:
@@ -175,7 +171,7 @@ def loss_texts(training: Mapping[str, float]) -> list[str]:
 
 def reading(names: Names, reference: Mapping[str, float], numbers: pd.DataFrame) -> Iterator[str]:
     """The setting, and how to read the columns."""
-    cell = names.cells[0]
+    cell = names.listed[0]
     place, sentences = names.place(cell.direction, cell.testset), f"{reference['sentences']:,.0f} sentences"
     order = f"reveal order {names.order(cell.order)}, T = {cell.steps}"
     yield f"{place}, {sentences}; {order}; training seed {cell.seed}."

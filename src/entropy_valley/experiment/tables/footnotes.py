@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -13,12 +13,15 @@ from entropy_valley.decoding.canvas import PART, footnote
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.config.matrix import DEV, Cell
 from entropy_valley.experiment.config.methods import declares
-from entropy_valley.experiment.frames import PLACE, RUN, Loaded, run_folder
+from entropy_valley.experiment.frames import PLACE, RUN, run_folder
 from entropy_valley.experiment.stats import summary
 from entropy_valley.experiment.tables import formats
 from entropy_valley.experiment.tables.formats import Names
 from entropy_valley.results import SHORT, system_of
 from entropy_valley.texts import counted
+
+if TYPE_CHECKING:
+    from entropy_valley.experiment.tables.report import Data
 
 # --- How to read it.
 
@@ -34,7 +37,7 @@ FEW = 50  # sentences
 def setting(names: Names, *more: str) -> str:
     """Whose numbers these are: backbones, reveal order and step budget of its cells; and ``more``."""
     # What writes from left to right has neither an order nor a budget.
-    cells = [cell for cell in names.cells if not cell.autoregressive]
+    cells = [cell for cell in names.listed if not cell.autoregressive]
     backbones = ", ".join(map(names.backbone, dict.fromkeys(cell.backbone for cell in cells)))
     # The tables that say this have one setting.
     order = f"reveal order {names.order(cells[0].order)}, T = {cells[0].steps}"
@@ -53,21 +56,21 @@ def spread(numbers: pd.DataFrame) -> str:
     return f"{text} A score without ± is of one run." if fewest == 1 else text
 
 
-def reading(names: Names, data: Loaded, numbers: pd.DataFrame) -> list[str]:
+def reading(data: Data, numbers: pd.DataFrame) -> list[str]:
     """What mean, deviation, closures and bold are, with the number of runs, and where closures say little."""
     return [
         f"{spread(numbers)} Bold: the best method that sees no reference.",
         "Gap closure: (method − Ratio) / (Oracle − Ratio) in each run, n/a if that lead may be chance; mean ± std.",
         *([SLOT] if "ratio_eos" in set(numbers["method"]) else []),
         ORACLE,
-        *(f"{metric.label}: lower is better." for metric in names.shown_metrics if not metric.higher_is_better),
-        *doubtful_gaps(names, data),
+        *(f"{metric.label}: lower is better." for metric in data.shown_metrics if not metric.higher_is_better),
+        *doubtful_gaps(data),
     ]
 
 
-def doubtful_gaps(names: Names, data: Loaded, baselines: Iterable[str] = summary.BASELINES) -> Iterator[str]:
+def doubtful_gaps(data: Data, baselines: Iterable[str] = summary.BASELINES) -> Iterator[str]:
     """Where Oracle's lead over a fixed ratio may be chance, so that there is no gap to close."""
-    gaps = summary.doubtful_gaps(data.sentences, names.metric.name)
+    gaps = summary.doubtful_gaps(data.sentences, data.metric.name)
     # A table without closures over a ratio needs no note on them.
     for baseline in baselines:
         if baseline not in gaps:
@@ -76,11 +79,11 @@ def doubtful_gaps(names: Names, data: Loaded, baselines: Iterable[str] = summary
         for (backbone, *place), runs in gaps[baseline].dropna().groupby(level=["backbone", *PLACE], sort=False):
             if runs.any():
                 of_runs = f"{runs.sum()} of {counted(len(runs), 'run')}"
-                places.append(f"{names.backbone(backbone)} {names.place(*place)} ({of_runs})")
+                places.append(f"{data.backbone(backbone)} {data.place(*place)} ({of_runs})")
         if places:
             yield (
                 f"{formats.CLOSURE_TITLES[baseline]} leaves out runs, in any metric, where Oracle's lead in "
-                f"{names.metric.label} may be chance (at most 1.96 standard errors over sentences): "
+                f"{data.metric.label} may be chance (at most 1.96 standard errors over sentences): "
                 f"{', '.join(places)}. Its means are conditional: of the other runs alone."
             )
 
@@ -112,12 +115,12 @@ def timing(measured: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def sentences(names: Names, data: Loaded) -> str:
+def sentences(data: Data) -> str:
     """How many sentences each test set of the table has."""
     # Test sets of one size share a number.
     counts: dict[int, list[str]] = {}
     for direction, testset, count in data.cells[[*PLACE, "sentences"]].drop_duplicates().itertuples(index=False):
-        counts.setdefault(count, []).append(names.place(direction, testset))
+        counts.setdefault(count, []).append(data.place(direction, testset))
     if len(counts) == 1:
         return f"N = {next(iter(counts)):,} sentences."
     parts = "; ".join(f"{', '.join(places)}: {count:,}" for count, places in counts.items())
@@ -136,10 +139,10 @@ ODD = {
 IN_TRAINING = {"source": "source", "target": "reference", "pair": "pair"}
 
 
-def provenance(names: Names, data: Loaded, overlapped: Mapping[Cell, Mapping[str, Any]]) -> list[str]:
-    """The lines about pre-trainings, training and code: ``overlapped`` has the counts of :func:`overlap_file`."""
+def provenance(data: Data) -> list[str]:
+    """The lines about pre-trainings, training and code."""
     # The first of these stand open below the table, so what all readers need comes first.
-    lines = [*pretrainings(names, data.cells), *overlaps(names, overlapped), *copied(names, data.cells), *fitted(names)]
+    lines = [*pretrainings(data), *overlaps(data), *copied(data), *fitted(data)]
     for decoder in data.cells["decoder"].unique():
         if PART in decoder:
             lines += filter(None, [footnote(decoder)])
@@ -151,22 +154,22 @@ def provenance(names: Names, data: Loaded, overlapped: Mapping[Cell, Mapping[str
     return lines
 
 
-def signatures(names: Names, cells: pd.DataFrame) -> list[tuple[str, str]]:
+def signatures(data: Data) -> list[tuple[str, str]]:
     """What the numbers of a table were made by, each behind its name."""
     signed: list[tuple[str, str]] = []
-    for metric in names.shown_metrics:
-        signed += _signed(names, metric.label, cells, f"signature.{metric.name}")
-    return [*signed, *_signed(names, "decoder", cells, "decoder"), *_digests(cells)]
+    for metric in data.shown_metrics:
+        signed += _signed(data, metric.label, f"signature.{metric.name}")
+    return [*signed, *_signed(data, "decoder", "decoder"), *_digests(data.cells)]
 
 
-def require_same_signatures(names: Names, cells: pd.DataFrame) -> None:
+def require_same_signatures(data: Data) -> None:
     """Raise InputError for cells that were decoded or scored by different programs, or that count one run twice.
 
     What headers tell was compared before, see :mod:`.report`: here is what is different under one config, such as the
     version of sacreBLEU.
     """
-    scopes = {"decoder": ["backbone", "order", "steps"]}
-    for metric in names.shown_metrics:
+    cells, scopes = data.cells, {"decoder": ["backbone", "order", "steps"]}
+    for metric in data.shown_metrics:
         scopes[f"signature.{metric.name}"] = ["direction", "backbone"] if metric.by_direction else []
     for column, scope in scopes.items():
         for one, other in _unlike(cells, scope, column):
@@ -190,12 +193,12 @@ def _named(cell: pd.Series) -> str:
     return f"{run_folder('', cell)[1:]}/{cell['testset']}/{system_of(cell).name}"
 
 
-def pretrainings(names: Names, cells: pd.DataFrame) -> Iterator[str]:
+def pretrainings(data: Data) -> Iterator[str]:
     """In what the runs of a backbone differ, and so over what a deviation is."""
     own: list[str] = []
     shared: list[str] = []
-    for backbone, runs in cells.groupby("backbone", sort=False):
-        name = names.backbone(backbone)
+    for backbone, runs in data.cells.groupby("backbone", sort=False):
+        name = data.backbone(backbone)
         seeds, checkpoints = runs["seed"].nunique(), runs["backbone_digest"].nunique()
         # Then a deviation is over both, in unknown parts.
         if 1 < checkpoints < seeds:
@@ -213,7 +216,7 @@ def fitted(names: Names) -> Iterator[str]:
     """Which length methods have learned from the development pairs that they are tested on."""
     experiment = names.experiment
     # On a test set nobody has learned from its sentences.
-    for name in dict.fromkeys(cell.method for cell in names.cells if cell.testset == DEV):
+    for name in dict.fromkeys(cell.method for cell in names.listed if cell.testset == DEV):
         if declares(experiment, name, "learns"):
             # Without a number it is fitted to all.
             pairs = getattr(getattr(experiment.length_methods, name), "pairs", None)
@@ -228,19 +231,19 @@ def overlap_file(cell: Cell) -> str:
 
 def overlapping(names: Names) -> list[Cell]:
     """A cell of each direction and test set that a fine-tuned backbone has: some sentences may be in training."""
-    trained = [cell for cell in names.cells if not names.experiment.backbones[cell.backbone].zero_shot]
+    trained = [cell for cell in names.listed if not names.experiment.backbones[cell.backbone].zero_shot]
     # Any cell of a place will do: they share its test set.
     of_place = {(cell.direction, cell.testset): cell for cell in trained}
-    places = dict.fromkeys((cell.direction, cell.testset) for cell in names.cells)
+    places = dict.fromkeys((cell.direction, cell.testset) for cell in names.listed)
     return [of_place[place] for place in places if place in of_place]
 
 
-def overlaps(names: Names, overlapped: Mapping[Cell, Mapping[str, Any]]) -> Iterator[str]:
+def overlaps(data: Data) -> Iterator[str]:
     """How many test sentences occur in the training pairs; and what is odd in either, where something is."""
     trained, odd = [], []
-    for cell, counts in overlapped.items():
+    for cell in overlapping(data):
         # The test set's own oddities, and below `training` what of it the training pairs have.
-        place = names.place(cell.direction, cell.testset)
+        counts, place = data.files.json(overlap_file(cell)), data.place(cell.direction, cell.testset)
         pairs = counts.get("training")
         if pairs is not None:
             parts = [counted(pairs[key], noun) for key, noun in IN_TRAINING.items()]
@@ -258,21 +261,22 @@ def overlaps(names: Names, overlapped: Mapping[Cell, Mapping[str, Any]]) -> Iter
         yield f"Odd sentences: {'; '.join(odd)}."
 
 
-def copied(names: Names, cells: pd.DataFrame) -> Iterator[str]:
+def copied(data: Data) -> Iterator[str]:
     """How many hypotheses are their source, where some are: COMET scores such a copy high."""
-    systems = []
+    cells, systems = data.cells, []
     # A header may lack the count.
     copies = cells[cells["copies"] > 0] if "copies" in cells else cells[:0]
     for (method, backbone, *place), rows in copies.groupby(["method", "backbone", *PLACE], sort=False):
-        system = f"{names.method(method).short}, {names.backbone(backbone)}, {names.place(*place)}"
+        system = f"{data.method(method).short}, {data.backbone(backbone)}, {data.place(*place)}"
         systems.append(f"{system} {rows['copies'].sum():.0f} of {rows['sentences'].sum():,}")
     if systems:
         yield f"Translations that are a copy of their source: {'; '.join(systems)}."
 
 
-def _signed(names: Names, subject: str, cells: pd.DataFrame, column: str) -> Iterator[tuple[str, str]]:
+def _signed(data: Data, subject: str, column: str) -> Iterator[tuple[str, str]]:
     """A line for each distinct signature. It names the directions that have it, if not all; and the backbones, if not
     all, where a direction has two signatures."""
+    cells = data.cells
     places: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for direction, of_direction in cells.groupby("direction", sort=False):
         # Metrics that tokenize have a signature for each language; only backbones tell two of one direction apart.
@@ -283,7 +287,7 @@ def _signed(names: Names, subject: str, cells: pd.DataFrame, column: str) -> Ite
     for (value, backbones), directions in places.items():
         listed = directions if len(directions) < cells["direction"].nunique() else []
         if {*backbones} != {*cells["backbone"]}:
-            listed = [*listed, *map(names.backbone, backbones)]
+            listed = [*listed, *map(data.backbone, backbones)]
         yield f"{subject} {', '.join(listed)}".rstrip() + ":", value
 
 

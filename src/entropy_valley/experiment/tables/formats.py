@@ -38,7 +38,7 @@ class Names:
     shown_metrics: Sequence[Metric] = ()  # those that the table prints
 
     def __init__(self, experiment: Experiment, cells: Sequence[Cell] = (), name: str = "") -> None:
-        self.experiment, self.cells, self.name = experiment, cells, name
+        self.experiment, self.listed, self.name = experiment, cells, name
         self.made: list[str] = []  # of the comparison with the paper: the config's tables that have some of its numbers
         self.statistics = experiment.analysis  # how two systems are tested
         self.metrics = metrics_of(experiment.scoring)  # all that its cells were scored by
@@ -98,17 +98,10 @@ class Names:
         what, plus, slot = label.partition(" + ")
         return f"{what} {ratios[direction]:g}{plus}{slot}"
 
-    @functools.cached_property
+    @property
     def informed(self) -> set[str]:
         """The methods of its cells that see the reference, or take the canvases of one that does: none is ever bold."""
-        informed = set()
-        for name in {cell.method for cell in self.cells}:
-            # Beam searches have no block, and see nothing.
-            if hasattr(self.experiment.length_methods, name):
-                behind = [name, *origins(self.experiment, name)]
-                if any(declares(self.experiment, one, "sees_reference") for one in behind):
-                    informed.add(name)
-        return informed
+        return {cell.method for cell in self.listed if sees_reference(self.experiment, cell.method)}
 
     def order(self, name: str) -> str:
         """``Hybrid MED→SIG, p = 0.25``: a reveal order and its settings."""
@@ -120,6 +113,15 @@ class Names:
             if key != "seed":  # which makes no other kind of order
                 texts.append(f"{key} = {value}")
         return ", ".join(texts)
+
+
+@functools.cache
+def sees_reference(experiment: Experiment, method: str) -> bool:
+    # Beam searches have no block, and see nothing.
+    if not hasattr(experiment.length_methods, method):
+        return False
+    behind = [method, *origins(experiment, method)]
+    return any(declares(experiment, one, "sees_reference") for one in behind)
 
 
 def direction(name: str) -> str:

@@ -17,7 +17,7 @@ import pandas as pd
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, autoregressive_cells, study_cells
 from entropy_valley.experiment.config.methods import source_guided
-from entropy_valley.experiment.frames import PLACE
+from entropy_valley.experiment.frames import PLACE, Frames
 from entropy_valley.experiment.stats.comparisons import of_shared_seeds
 from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import formats, style
@@ -62,7 +62,7 @@ def sweep_of(experiment: Experiment) -> Names | None:
 
 def hero_cells(experiment: Experiment) -> list[Cell]:
     sweep = sweep_of(experiment)
-    return list(dict.fromkeys([*lengths_cells(experiment), *(sweep.cells if sweep else [])]))
+    return list(dict.fromkeys([*lengths_cells(experiment), *(sweep.listed if sweep else [])]))
 
 
 @figure(
@@ -75,33 +75,31 @@ def hero_cells(experiment: Experiment) -> list[Cell]:
     "run, on canvases of the reference's length. That length is not an upper bound.",
     hero_cells,
 )
-def hero(names: Names, data: Data) -> Figure:
+def hero(data: Data) -> Figure:
     """The main result at a glance. The numbers have the rows of each panel, column ``panel``."""
-    names = Names(names.experiment, lengths_cells(names.experiment))
+    names = Names(data.experiment, lengths_cells(data.experiment))
+    own = data.of(names.listed, names)
     # Panel A is of the diffusion model alone.
-    denoised = [cell for cell in names.cells if not cell.autoregressive]
-    rows = summary(data.of(denoised), names.metrics[:1])
+    denoised = [cell for cell in names.listed if not cell.autoregressive]
+    rows = summary(own.of(denoised), names.metrics[:1])
     parts, panels = [rows.assign(panel="A")], [functools.partial(_draw_lengths, names, rows)]
     # Without an autoregressive backbone there is nothing for panel B.
-    if len(denoised) < len(names.cells):
-        own = data.of(names.cells)
+    if len(denoised) < len(names.listed):
         # A lead run by run needs both runs.
-        shared = of_shared_seeds(own.cells)
-        rows = summary(own._replace(cells=shared), names.metrics[:1])
+        rows = summary(Frames(own.sentences, of_shared_seeds(own.cells)), names.metrics[:1])
         parts.append(rows.assign(panel="B"))
         panels.append(functools.partial(_draw_references, names, rows))
-    if sweep := sweep_of(names.experiment):
-        main = summary(data.of(names.cells), names.metrics[:1])
-        rows = _lengths_and_orders(sweep, data.of(sweep.cells), main)
+    if sweep := sweep_of(data.experiment):
+        rows = _lengths_and_orders(data.of(sweep.listed, sweep), summary(own, names.metrics[:1]))
         parts.append(rows.assign(panel="C"))
         panels.append(functools.partial(_draw_orders, sweep, rows))
     return Figure(pd.concat(parts), panels, width=2.1, height=2.5)
 
 
-def _lengths_and_orders(sweep: Names, data: Data, main: pd.DataFrame) -> pd.DataFrame:
+def _lengths_and_orders(sweep: Data, main: pd.DataFrame) -> pd.DataFrame:
     """Scores and spans of the study's first run; and, without a ``seed``, those of the lengths in the mean over the
     runs of the ``main`` table, where it has several in the same place. The values are in ``mean``."""
-    numbers = order_numbers(sweep, data)
+    numbers = order_numbers(sweep)
     # The orders were decoded in one run: a span over several would mix two causes.
     first = (numbers[RUNS] == numbers[RUNS].iloc[0]).all(axis=1)
     shown = numbers[first & numbers["metric"].isin([sweep.metric.name, *SPANS])]

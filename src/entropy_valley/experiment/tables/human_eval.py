@@ -61,8 +61,8 @@ def is_ready(names: Names) -> bool:
 def is_comparable(names: Names) -> bool:
     """The paper's are EV and Fixed Ratio of the main backbone."""
     # With other systems or simulated annotators, the paper asks another question.
-    of_paper = [cell.method for cell in names.cells] == ["ev", "ratio"] * len(directions_of(names))
-    among_main = {*names.cells} <= {*main_cells(names.experiment)}
+    of_paper = [cell.method for cell in names.listed] == ["ev", "ratio"] * len(directions_of(names))
+    among_main = {*names.listed} <= {*main_cells(names.experiment)}
     return is_ready(names) and not names.experiment.human_evaluation.simulated and of_paper and among_main
 
 
@@ -95,11 +95,11 @@ def ratings(data: Data, direction: str) -> pd.DataFrame:
     return statistics.frame(rows)
 
 
-def values_of(names: Names, data: Data) -> dict[Key, Values]:
+def values_of(data: Data) -> dict[Key, Values]:
     """The statistics of each direction, annotator (``all``: together) and bucket ("": all of them)."""
-    how = names.statistics
+    how = data.statistics
     values: dict[Key, Values] = {}
-    for direction in directions_of(names):
+    for direction in directions_of(data):
         rows = ratings(data, direction)
         for name, given in rows.groupby("annotator", sort=False):
             values[direction, str(name), ""] = statistics.of_annotator(given, how)
@@ -152,17 +152,17 @@ def rated(names: Names, values: Mapping[Key, Values]) -> Iterator[str]:
 @table(
     "Adequacy and fluency by human annotators, 1 to 5: first system minus second, and which one they prefer.", **RATED
 )
-def human_eval(names: Names, data: Data) -> Shown:
+def human_eval(data: Data) -> Shown:
     """Mean differences and majority preferences, a row for each direction."""
-    values, rows = values_of(names, data), []
-    for name in directions_of(names):
+    values, rows = values_of(data), []
+    for name in directions_of(data):
         of_all = values[name, POOLED, ""]
         shown = [formats.signed(of_all[scale], 2) for scale in SCALES]
-        texts = [formats.direction(name), " − ".join(systems(names, name)), *shown, _preferences(of_all)]
+        texts = [formats.direction(name), " − ".join(systems(data, name)), *shown, _preferences(of_all)]
         rows.append(Row([*texts, f"{of_all['sentences']:.0f}"]))
     scales = [f"Δ {scale.capitalize()}" for scale in SCALES]
     columns = aligned("l", "Direction") + aligned("c", "Systems", *scales, "Preference") + aligned("r", "N")
-    return Shown(tidy(values), columns, rows, [PREFERRED, MAJORITY, *rated(names, values)])
+    return Shown(tidy(values), columns, rows, [PREFERRED, MAJORITY, *rated(data, values)])
 
 
 @table(
@@ -170,14 +170,14 @@ def human_eval(names: Names, data: Data) -> Shown:
     "Spearman's correlation of the differences in {metric} and in their scores, also by bucket.",
     **RATED,
 )
-def human_eval_details(names: Names, data: Data) -> Shown:
+def human_eval_details(data: Data) -> Shown:
     """Each annotator, all together, their agreement, and the metric beside them."""
-    values, rows = values_of(names, data), []
-    for name in directions_of(names):
-        section = f"{formats.direction(name)}, {' − '.join(systems(names, name))}"
-        rows += [Row(texts, section) for texts in _details(names, values, name)]
-    columns = aligned("l", "") + aligned("c", *names.experiment.human_evaluation.annotators, "All")
-    return Shown(tidy(values), columns, rows, [PREFERRED, MAJORITY, TESTS, AGREEMENT, *rated(names, values)])
+    values, rows = values_of(data), []
+    for name in directions_of(data):
+        section = f"{formats.direction(name)}, {' − '.join(systems(data, name))}"
+        rows += [Row(texts, section) for texts in _details(data, values, name)]
+    columns = aligned("l", "") + aligned("c", *data.experiment.human_evaluation.annotators, "All")
+    return Shown(tidy(values), columns, rows, [PREFERRED, MAJORITY, TESTS, AGREEMENT, *rated(data, values)])
 
 
 def _details(names: Names, values: Mapping[Key, Values], direction: str) -> Iterator[list[str]]:
@@ -230,14 +230,14 @@ def _preferences(values: Values) -> str:
     "in adequacy, with Spearman's correlation.",
     **RATED,
 )
-def human_eval_figure(names: Names, data: Data) -> Figure:
+def human_eval_figure(data: Data) -> Figure:
     """A row for each direction: adequacy by annotator and system; the metric's difference beside that of adequacy. The
     numbers are the ratings that are drawn."""
     parts, panels = [], []
-    for name in directions_of(names):
+    for name in directions_of(data):
         rows = ratings(data, name).assign(direction=name)
         parts.append(rows)
-        panels += [functools.partial(draw, names, name, rows) for draw in (_boxes, _scatter)]
+        panels += [functools.partial(draw, data, name, rows) for draw in (_boxes, _scatter)]
     columns = ["direction", "annotator", "id", "bucket", "difference", "first_adequacy", "second_adequacy", "adequacy"]
     return Figure(pd.concat(parts, ignore_index=True)[columns], panels, width=3.15, height=2.5)
 

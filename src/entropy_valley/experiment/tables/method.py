@@ -39,10 +39,10 @@ MASK, EOS, TEXT, EV = "#C9C9C9", "#FFFFFF", "#F3D9A4", style.METHOD_COLOURS["ev"
     scored=False,
     wanted=lambda names: "ev" in names.experiment.matrix.methods,
 )
-def method(names: Names, data: Data) -> Figure:
+def method(data: Data) -> Figure:
     """Probes, valley, canvas and denoising, from top to bottom, at the width of a column. The numbers have a row for
     each candidate: its slots, its drawn entropy between 0 and 1, and whether it is chosen."""
-    ratios = grid(names.experiment, "ev", names.experiment.matrix.directions[0])
+    ratios = grid(data.experiment, "ev", data.experiment.matrix.directions[0])
     lowest = min(LOWEST, len(ratios) - 1)
     most = max(lowest, len(ratios) - 1 - lowest) or 1
     rows = []
@@ -52,7 +52,7 @@ def method(names: Names, data: Data) -> Figure:
         slots = candidate_length(ratio, SOURCE)
         rows.append({"ratio": ratio, "slots": slots, "drawn_entropy": drawn, "chosen": number == lowest})
     numbers, height = pd.DataFrame(rows), LINE * (len(rows) + ROWS)
-    return Figure(numbers, [functools.partial(_draw, names, numbers, height)], height=height)
+    return Figure(numbers, [functools.partial(_draw, data, numbers, height)], height=height)
 
 
 def _draw(names: Names, candidates: pd.DataFrame, height: float, axes: Axes) -> None:

@@ -26,16 +26,16 @@ Numbers = Mapping[Any, float]
 
 def order_problems(names: Names) -> Iterator[str]:
     main = names.experiment.tables.order
-    if main not in {cell.order for cell in names.cells if cell.method == FIXED}:
+    if main not in {cell.order for cell in names.listed if cell.method == FIXED}:
         yield f"the layout {names.study.layout} needs the method {FIXED} and the order {main}; add both"
 
 
-def scores_of_runs(names: Names, data: Data) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
+def scores_of_runs(data: Data) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
     """Each run: its key, its cells, and the score of each sentence (rows) by method and order (columns)."""
     # A run is tested by itself: seeds share their sentences.
     for key, cells in data.cells.groupby(RUNS, sort=False):
         rows = data.sentences[(data.sentences[RUNS] == list(key)).all(axis=1)]
-        scores = rows.pivot(index="id", columns=["method", "order"], values=names.metric.name)
+        scores = rows.pivot(index="id", columns=["method", "order"], values=data.metric.name)
         # A bootstrap draws by place: the sentences stay in the order of the test set.
         yield key, cells, scores.loc[rows["id"].unique()]
 
@@ -50,7 +50,7 @@ def heading(names: Names, key: Sequence[Any], sentences: float) -> str:
 # --- Scores of all orders, lead over the main one, cost; then how far they span.
 
 
-def order_numbers(names: Names, data: Data) -> pd.DataFrame:
+def order_numbers(data: Data) -> pd.DataFrame:
     """The tidy numbers: the columns of RUNS, ``method``, ``order``, ``metric``, ``value``.
 
     Of each cell: the system scores, ``sentences``, and calls, slots and passes per sentence; of an order under Oracle's
@@ -61,15 +61,15 @@ def order_numbers(names: Names, data: Data) -> pd.DataFrame:
     the main order, each also over the first of these spans, as ``oracle_ratio_over_span``. NaN where that is 0, or no
     order is guided by the source.
     """
-    main, rows = names.experiment.tables.order, []
-    for key, cells, scores in scores_of_runs(names, data):
+    main, rows = data.experiment.tables.order, []
+    for key, cells, scores in scores_of_runs(data):
         for cell in cells.itertuples():
-            values = {name: getattr(cell, name) for name in (*(metric.name for metric in names.metrics), *COSTS)}
+            values = {name: getattr(cell, name) for name in (*(metric.name for metric in data.metrics), *COSTS)}
             # Under other lengths the canvases differ, and so more than the order.
             if cell.method == FIXED and cell.order != main:
-                values |= tested(names, scores[FIXED, cell.order], scores[FIXED, main])
+                values |= tested(data, scores[FIXED, cell.order], scores[FIXED, main])
             rows += [(*key, cell.method, cell.order, *item) for item in values.items()]
-        rows += [(*key, "", "", *item) for item in spans(names, cells).items()]
+        rows += [(*key, "", "", *item) for item in spans(data, cells).items()]
     return pd.DataFrame(rows, columns=[*RUNS, "method", "order", "metric", "value"])
 
 
@@ -105,33 +105,33 @@ def spans(names: Names, cells: pd.DataFrame) -> dict[str, float]:
     "length is worth.",
     problems=order_problems,
 )
-def orders(names: Names, data: Data) -> Shown:
+def orders(data: Data) -> Shown:
     """For each run the main order and those guided by the source, the controls, and the spans."""
-    numbers, main = order_numbers(names, data), names.experiment.tables.order
-    metrics = [metric.label for metric in names.shown_metrics]
-    delta = f"Δ vs {names.order(main)} [95 % CI]"
+    numbers, main = order_numbers(data), data.experiment.tables.order
+    metrics = [metric.label for metric in data.shown_metrics]
+    delta = f"Δ vs {data.order(main)} [95 % CI]"
     columns = aligned("l", "Schedule") + aligned("c", *metrics, delta, "p", "Calls", "Slots", "Passes")
     rows = []
     for key, of_run in numbers.groupby(RUNS, sort=False):
         values = {system: rows["value"] for system, rows in of_run.set_index("metric").groupby(["method", "order"])}
         listed = of_run.loc[of_run["method"] == FIXED, "order"].unique()
-        guided = {name for name in listed if source_guided(names.experiment, name)}
-        title = heading(names, key, values[FIXED, main]["sentences"])
+        guided = {name for name in listed if source_guided(data.experiment, name)}
+        title = heading(data, key, values[FIXED, main]["sentences"])
         # First the main order, then those guided by the source, then the controls.
         for name in sorted(listed, key=lambda name: (name != main, name not in guided)):
             own = values[FIXED, name]
-            texts = [names.order(name)]
-            texts += [formats.number(own[metric.name], metric.decimals) for metric in names.shown_metrics]
-            texts += [*difference_texts(names, own), *(f"{own[cost]:.2f}" for cost in COSTS[1:])]
+            texts = [data.order(name)]
+            texts += [formats.number(own[metric.name], metric.decimals) for metric in data.shown_metrics]
+            texts += [*difference_texts(data, own), *(f"{own[cost]:.2f}" for cost in COSTS[1:])]
             rows.append(Row(texts, title if name == main or name in guided else "Additional controls"))
         # The spans stand apart from the orders.
-        for number, texts in enumerate(span_texts(names, values["", ""])):
+        for number, texts in enumerate(span_texts(data, values["", ""])):
             rows.append(Row([*texts, *[formats.NONE] * (len(columns) - len(texts))], parts=number == 0))
     notes = ["Schedules: the canvas has the reference's length, and as many slots are revealed at each step."]
     notes += [footnotes.NO_BOUND, DELTA]
     # A study without such orders has no span to explain; its runs have the same orders.
     if guided:
-        by_source = f"Span: over the schedules by the source (those with SIG), and below with {names.order(main)}."
+        by_source = f"Span: over the schedules by the source (those with SIG), and below with {data.order(main)}."
         notes.append(by_source)
     notes.append(
         "Calls and slots: forward passes per sentence, as the paper counts them, and the canvas slots in these; a step "
@@ -175,20 +175,20 @@ CONCENTRATION = (
 
 def category_problems(names: Names) -> Iterator[str]:
     listed, main = [*order_problems(names)], names.experiment.tables.order
-    if not listed and len({cell.order for cell in names.cells if cell.method == FIXED}) != 2:
+    if not listed and len({cell.order for cell in names.listed if cell.method == FIXED}) != 2:
         listed = [f"the layout categories compares {main} with one other order; name two"]
     yield from listed
-    for direction in dict.fromkeys(cell.direction for cell in names.cells):
+    for direction in dict.fromkeys(cell.direction for cell in names.listed):
         if problem := refused(direction):
             yield f"{problem}; name other directions"
 
 
 def other_order(names: Names) -> str:
     """The order that is compared with the main one."""
-    return next(cell.order for cell in names.cells if cell.order != names.experiment.tables.order)
+    return next(cell.order for cell in names.listed if cell.order != names.experiment.tables.order)
 
 
-def category_numbers(names: Names, data: Data) -> pd.DataFrame:
+def category_numbers(data: Data) -> pd.DataFrame:
     """The tidy numbers by category and for the whole subset (:data:`OVERALL`): the columns of RUNS, ``category``,
     ``metric``, ``value``.
 
@@ -197,12 +197,12 @@ def category_numbers(names: Names, data: Data) -> pd.DataFrame:
     ``spearman_p`` (two-sided), of the SIG-Concentration with the other order's lead over the main one; NaN where either
     is constant. A run is tested by itself.
     """
-    main, rows = names.experiment.tables.order, []
+    main, rows = data.experiment.tables.order, []
     # All orders of a run have the same sentences.
     texts = data.sentences.drop_duplicates([*RUNS, "id"]).set_index([*RUNS, "id"])
-    for key, _, scores in scores_of_runs(names, data):
+    for key, _, scores in scores_of_runs(data):
         frame = texts.loc[key, ["source", "target", "concentration"]]
-        frame = frame.assign(other=scores[FIXED, other_order(names)], main=scores[FIXED, main])
+        frame = frame.assign(other=scores[FIXED, other_order(data)], main=scores[FIXED, main])
         kinds = [categories_of(pair, key[1]) for pair in zip(frame["source"], frame["target"], strict=True)]
         for name in (*CATEGORIES, OVERALL):
             part = frame if name == OVERALL else frame[[name in listed for listed in kinds]]
@@ -210,7 +210,7 @@ def category_numbers(names: Names, data: Data) -> pd.DataFrame:
             # A category without sentences has no mean, and so no test.
             if len(part):
                 values |= part[[*ORDERED]].mean().to_dict()
-                values |= tested(names, part["other"], part["main"])
+                values |= tested(data, part["other"], part["main"])
             if name == OVERALL:
                 test = spearman(frame["concentration"], frame["other"] - frame["main"])
                 values |= dict(zip(("spearman_rho", "spearman_p"), test, strict=True))
@@ -224,23 +224,23 @@ def category_numbers(names: Names, data: Data) -> pd.DataFrame:
     columns=("source", "target", "concentration"),
     problems=category_problems,
 )
-def categories(names: Names, data: Data) -> Shown:
+def categories(data: Data) -> Shown:
     """Two reveal orders by what the source contains: a section for each run, a row for each category."""
-    numbers, metric = category_numbers(names, data), names.metric
-    other, main = names.order(other_order(names)), names.order(names.experiment.tables.order)
+    numbers, metric = category_numbers(data), data.metric
+    other, main = data.order(other_order(data)), data.order(data.experiment.tables.order)
     scores = [f"{metric.label} {name}" for name in (other, main)]
     columns = aligned("l", "Category") + aligned("r", "N")
     columns += aligned("c", *scores, f"Δ ({other} − {main}) [95 % CI]", "p")
     rows, correlations = [], []
     for key, of_run in numbers.groupby(RUNS, sort=False):
         values = of_run.set_index(["category", "metric"])["value"]
-        title = heading(names, key, values[OVERALL, "sentences"])
+        title = heading(data, key, values[OVERALL, "sentences"])
         for name in (*CATEGORIES, OVERALL):
             own = values[name]
             texts = [name.capitalize(), f"{own['sentences']:.0f}"]
             # A category without sentences has no scores.
             texts += [formats.dash(formats.number(own.get(one, math.nan), metric.decimals)) for one in ORDERED]
-            texts += difference_texts(names, own)
+            texts += difference_texts(data, own)
             # The whole stands apart from its parts, in bold type.
             if name == OVERALL:
                 rows.append(Row([texts[0], *map(Bold, texts[1:])], parts=True))

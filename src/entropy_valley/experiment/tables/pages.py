@@ -66,7 +66,7 @@ def write(experiment: Experiment, place: PagePlace, out: str) -> None:
     shown, (source, target) = _shown(experiment, place), direction.split("-")
     without = refused(direction)  # categories
     columns = ("hypothesis", "source", "target", "length", "canvas")
-    results_of = data_of(Results(experiment, Path(out).parents[1]), shown, columns)
+    results_of = data_of(Results(experiment, Path(out).parents[1]), Names(experiment, shown), columns)
     # A metric of whole systems has nothing to say of a sentence.
     metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
     outputs = [_outputs(results_of.of([cell]).sentences, metrics) for cell in shown]

@@ -11,11 +11,10 @@ from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, autoregressive_cells, table_cells
 from entropy_valley.experiment.config.paths import checkpoint_of
-from entropy_valley.experiment.frames import PLACE, SETTING
+from entropy_valley.experiment.frames import PLACE, SETTING, Frames
 from entropy_valley.experiment.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
 from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.report import ZEROS, Bold, Data, Names, Row, Shown, aligned, table
 from entropy_valley.experiment.tables.scores import by_keys, main_cells, places_of, ranked
 
@@ -30,9 +29,9 @@ LEVEL = 0.001  # of both p, below which a lead holds, as in the paper's sentence
     table_cells,
     metrics=Names.only_main,
 )
-def full_significance(names: Names, data: Data) -> Shown:
+def full_significance(data: Data) -> Shown:
     """EV, Ratio and Oracle against each other, sentence by sentence: a section per backbone, a group per run."""
-    metric, how = names.metric, names.statistics
+    metric, how = data.metric, data.statistics
     # No main table has pools.
     tests = printed(compare(data.sentences, metric.name, how)).drop(columns="pool")
     titles = ("Δ [95 % CI]", "p", "Wilcoxon's p", "Cohen's d")
@@ -40,14 +39,14 @@ def full_significance(names: Names, data: Data) -> Shown:
     rows = []
     for test in tests.itertuples():
         texts = [
-            f"{names.place(test.direction, test.testset)}, seed {test.seed}",
-            names.difference(test.first, test.second),
+            f"{data.place(test.direction, test.testset)}, seed {test.seed}",
+            data.difference(test.first, test.second),
             formats.interval(test.delta, test.ci_low, test.ci_high, metric.decimals),
             test.p_two_sided_printed,
             formats.small_p(test.wilcoxon_p),
             formats.signed(test.cohens_d, 2),
         ]
-        rows.append(Row(texts, names.backbone(test.backbone)))
+        rows.append(Row(texts, data.backbone(test.backbone)))
     notes = [
         f"{metric.label} of each sentence, in each run (training seed) by itself.",
         f"Δ and p: paired bootstrap, {how.resamples:,} resamples, percentile interval. All p here are two-sided: twice "
@@ -56,7 +55,7 @@ def full_significance(names: Names, data: Data) -> Shown:
         f"Wilcoxon: signed-rank test, {ZEROS[how.wilcoxon_zeros]}. d: paired, {how.cohen} deviation.",
         "No p is corrected for the number of tests, here as in the paper.",
         *footnotes.few_sentences(tests["sentences"]),
-        *held(names, tests),
+        *held(data, tests),
     ]
     return Shown(tests, columns, rows, notes, labels=2)
 
@@ -120,24 +119,24 @@ def matched_cells(experiment: Experiment) -> list[Cell]:
     "minus the autoregressive backbone, run by run; seeds are never pooled.",
     matched_cells,
 )
-def ar_reference(names: Names, data: Data) -> Shown:
+def ar_reference(data: Data) -> Shown:
     """The main backbone beside the autoregressive ones, over the seeds that all have, and EV's lead run by run."""
     # Else a mean over more seeds stands beside one over fewer.
-    means = summary(data._replace(cells=of_shared_seeds(data.cells)), names.metrics)
-    leads = leads_of_ev(names, data)
+    means = summary(Frames(data.sentences, of_shared_seeds(data.cells)), data.metrics)
+    leads = leads_of_ev(data)
     numbers = pd.concat([means, leads]).reindex(columns=[*KEY, "seed", *NUMBERS])
-    means = means[means["metric"] == names.metric.name]
+    means = means[means["metric"] == data.metric.name]
     places = places_of(means)
     columns = aligned("l", "System") + aligned("r", "Size") + aligned("l", "Setting")
-    columns += aligned("c", *(names.place(*place) for place in places), over=f"{names.metric.label} × 100")
-    rows = [*system_rows(names, means, places), *lead_rows(names, leads, places)]
-    notes = [footnotes.setting(names), footnotes.spread(means), *READING]
+    columns += aligned("c", *(data.place(*place) for place in places), over=f"{data.metric.label} × 100")
+    rows = [*system_rows(data, means, places), *lead_rows(data, leads, places)]
+    notes = [footnotes.setting(data), footnotes.spread(means), *READING]
     return Shown(numbers, columns, rows, notes)
 
 
-def leads_of_ev(names: Names, data: Data) -> pd.DataFrame:
+def leads_of_ev(data: Data) -> pd.DataFrame:
     """EV's lead over the backbone ``against``: first its mean over runs, then by seed."""
-    tests = printed(compare_autoregressive(data.sentences, names.metric.name, names.statistics)).assign(runs=1)
+    tests = printed(compare_autoregressive(data.sentences, data.metric.name, data.statistics)).assign(runs=1)
     tests = tests.rename(columns={"first": "method", "second_backbone": "against", "delta": "mean"})
     # A mean has no deviation: two trainings of one seed have nothing in common, and another pairing of the same runs
     # would give another one.
@@ -153,7 +152,7 @@ def decimals(names: Names) -> int:
 def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Iterator[Row]:
     """A section per backbone, a row for each system, the best that could be deployed bold in each place."""
     # Further length methods of the main table have their own studies.
-    shown = means[means["method"].isin(RISING) | (means["steps"] == 0)]
+    shown = means[means["method"].isin(formats.RISING) | (means["steps"] == 0)]
     of_place = by_keys(ranked(names, shown, PLACE), "backbone", *PLACE, "method")
     for backbone, rows in shown.groupby("backbone", sort=False):
         denoised = rows["steps"].iloc[0] > 0
@@ -163,7 +162,7 @@ def system_rows(names: Names, means: pd.DataFrame, places: Sequence[Any]) -> Ite
         shape = subject.backbone(names.experiment, checkpoint_of(names.experiment, backbone))["arguments"]
         # It may be known only from its checkpoint.
         size = formats.parameters(subject.Size.of(shape).parameters) if shape else formats.NONE
-        for method in RISING if denoised else rows["method"].unique():
+        for method in formats.RISING if denoised else rows["method"].unique():
             texts = [names.method(method).label, size, setting]
             for place in places:
                 row = of_place[backbone, *place, method]

@@ -17,7 +17,7 @@ from entropy_valley.experiment.config.methods import grid
 from entropy_valley.experiment.stats.our_numbers import CONFIG, NONE, Ours, OurTables
 from entropy_valley.experiment.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means, numbers
 from entropy_valley.experiment.tables import formats, render
-from entropy_valley.experiment.tables.report import Bold, Data, Names, Row, Shown, aligned, table
+from entropy_valley.experiment.tables.report import Bold, Data, Row, Shown, aligned, table
 from entropy_valley.settings import values_of
 
 PAPERS_METRIC = "COMET-22"
@@ -37,12 +37,12 @@ DEVIATIONS = 2  # a difference of more sample standard deviations over runs is o
     wanted=lambda names: bool(names.experiment.paper_comparison.compare and names.experiment.scoring.comet),
     rule="comparison",
 )
-def paper_comparison(names: Names, data: Data) -> Shown:
+def paper_comparison(data: Data) -> Shown:
     """The main claims, what differs, and again in its place; places of which nothing was run come last, and with
     ``compare: signs`` not at all."""
     # Of other models or metrics, sizes mean nothing.
-    of_values = names.experiment.paper_comparison.compare == "values"
-    table = compare(our_tables(names, data), settings_of(names.experiment), of_values)
+    of_values = data.experiment.paper_comparison.compare == "values"
+    table = compare(our_tables(data), settings_of(data.experiment), of_values)
     is_claim, is_compared = table["kind"] == "claim", ~table["verdict"].isin([NOT_RUN, NO_TABLE])
     listed = table[~is_claim & (is_compared | of_values)]
     different = listed[listed["verdict"].map(_differs)]
@@ -53,18 +53,18 @@ def paper_comparison(names: Names, data: Data) -> Shown:
     is_empty = ~is_compared[listed.index].groupby(listed["label"]).transform("any")
     in_places = listed.loc[is_empty.sort_values(kind="stable").index]
     rows += _rows(in_places)
-    ours = f"{PAPERS_METRIC} is the paper's metric; the column Here has {names.metric.label} in its place."
-    notes = [VALUES if of_values else SIGNS, *[ours] * (names.metric.label != PAPERS_METRIC)]
+    ours = f"{PAPERS_METRIC} is the paper's metric; the column Here has {data.metric.label} in its place."
+    notes = [VALUES if of_values else SIGNS, *[ours] * (data.metric.label != PAPERS_METRIC)]
     return Shown(table, COLUMNS, rows, [*notes, *_summary(table[~is_claim]), VERDICTS, ABSENT])
 
 
-def our_tables(names: Names, data: Data) -> OurTables:
+def our_tables(data: Data) -> OurTables:
     """The rows of each table that has some of the paper's numbers, as texts."""
-    experiment, matrix = names.experiment, names.experiment.matrix
+    experiment, matrix = data.experiment, data.experiment.matrix
     frames = {}
-    for name in names.made:
+    for name in data.made:
         frames[name] = data.files.csv(f"{data.files.root}/tables/{name}.csv", dtype=str, keep_default_na=False)
-    ours = {**experiment.paper_comparison.names, "comet": names.metric.name, "T": str(experiment.tables.steps)}
+    ours = {**experiment.paper_comparison.names, "comet": data.metric.name, "T": str(experiment.tables.steps)}
     # The paper calls its runs by letters.
     seeds = matrix.seeds_of.get(experiment.tables.backbone, matrix.seeds)
     return OurTables(frames, ours | {f"run {letter}": str(seed) for letter, seed in zip("ABCDEF", seeds, strict=False)})

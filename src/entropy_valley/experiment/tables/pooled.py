@@ -17,7 +17,6 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.experiment.stats.summary import BASELINES, by_method, closure
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.formats import CLOSURE_TITLES
 from entropy_valley.experiment.tables.report import AGAINST, Data, Names, Row, Shown, aligned, table
 
 RUNS = [*PLACE, "backbone", "seed"]
@@ -38,7 +37,7 @@ STUDIED: dict[str, Any] = {"tells": ("backbone",), "needs": ("oracle", *BASELINE
 # --- The numbers.
 
 
-def numbers(names: Names, data: Data, best_of: Sequence[str] = ()) -> pd.DataFrame:
+def numbers(data: Data, best_of: Sequence[str] = ()) -> pd.DataFrame:
     """One row per backbone, or ``all``, and method.
 
     Columns: ``runs``; for each prefix of BASELINES the share of the gap (1 is all of it), its limits ``…_low`` and
@@ -46,7 +45,7 @@ def numbers(names: Names, data: Data, best_of: Sequence[str] = ()) -> pd.DataFra
     runs whose mean score is above that of the study's ``against``; ``above`` and ``below``, the shares of sentences
     that score above and below the reference's length. ``hindsight`` is the best score of the methods ``best_of``.
     """
-    scores = by_method(data.sentences, names.metric.name, RUNS)
+    scores = by_method(data.sentences, data.metric.name, RUNS)
     if best_of:
         scores[HINDSIGHT] = scores[[*best_of]].max(axis=1)
     backbones = [*data.cells["backbone"].unique()]
@@ -59,13 +58,13 @@ def numbers(names: Names, data: Data, best_of: Sequence[str] = ()) -> pd.DataFra
             own = scores.xs(backbone, level="backbone", drop_level=False)
             cells = data.cells[data.cells["backbone"] == backbone]
         of_runs = own.groupby(level=RUNS, sort=False).mean()
-        shares = gap_shares(own, of_runs, names.statistics)
+        shares = gap_shares(own, of_runs, data.statistics)
         costs = cells.groupby("method")[[*COUNTED]].mean()
         for method in own:
             row = {"backbone": backbone, "method": method, "runs": len(of_runs), **shares[method]}
             # The best by hindsight was never decoded, so it costs nothing.
             row |= {shown: costs[name].get(method, math.nan) for name, shown in COUNTED.items()}
-            row["leads"] = (of_runs[method] > of_runs[names.study.against]).sum()
+            row["leads"] = (of_runs[method] > of_runs[data.study.against]).sum()
             row["above"] = (own[method] > own["oracle"]).mean()
             row["below"] = (own[method] < own["oracle"]).mean()
             rows.append(row)
@@ -137,17 +136,17 @@ def section(names: Names, row: Any) -> str:
     "length that each method closes, and what a sentence costs.",
     **STUDIED,
 )
-def pooled(names: Names, data: Data) -> Shown:
-    table, against = numbers(names, data), names.study.against
-    columns = aligned("l", "Length method") + aligned("c", *CLOSURE_TITLES.values())
-    columns += aligned("r", "Canvas error", f"Leads {names.method(against).short}", "Calls", "Passes")
+def pooled(data: Data) -> Shown:
+    table, against = numbers(data), data.study.against
+    columns = aligned("l", "Length method") + aligned("c", *formats.CLOSURE_TITLES.values())
+    columns += aligned("r", "Canvas error", f"Leads {data.method(against).short}", "Calls", "Passes")
     rows = []
     for row in table.itertuples():
-        texts = [names.method(row.method).label, *(share_text(row, prefix) for prefix in BASELINES.values())]
+        texts = [data.method(row.method).label, *(share_text(row, prefix) for prefix in BASELINES.values())]
         # A method does not lead itself.
         leads = formats.NONE if row.method == against else f"{row.leads:.0f} of {row.runs:.0f}"
         texts += [number_text(row.mae), leads, number_text(row.calls), number_text(row.passes)]
-        rows.append(Row(texts, section(names, row), shaded=row.method == against))
+        rows.append(Row(texts, section(data, row), shaded=row.method == against))
     return Shown(table, columns, rows, [*READING, LEADS])
 
 
@@ -156,21 +155,21 @@ def pooled(names: Names, data: Data) -> Shown:
     "the grids that methods probe, and of the best of several canvases by hindsight.",
     **STUDIED,
 )
-def ceiling(names: Names, data: Data) -> Shown:
+def ceiling(data: Data) -> Shown:
     """What lies above the reference's length: canvases beside it, the nearest candidates to it, and hindsight, the best
     score of the reference's length and of those at an offset from it, by sentence. It sees the scores: no method can
     have it."""
-    methods, against = dict.fromkeys(cell.method for cell in names.cells), names.study.against
-    beside = [name for name in methods if base_method(names.experiment, name) == "oracle"]
-    table = numbers(names, data, beside)
-    columns = aligned("l", "Length method") + aligned("c", *CLOSURE_TITLES.values())
+    methods, against = dict.fromkeys(cell.method for cell in data.listed), data.study.against
+    beside = [name for name in methods if base_method(data.experiment, name) == "oracle"]
+    table = numbers(data, beside)
+    columns = aligned("l", "Length method") + aligned("c", *formats.CLOSURE_TITLES.values())
     columns += aligned("r", "Canvas error", "Above the reference's", "Below")
     rows = []
     for row in table.itertuples():
         hindsight = row.method == HINDSIGHT
-        label = f"Best of {len(beside)} by hindsight" if hindsight else names.method(row.method).label
+        label = f"Best of {len(beside)} by hindsight" if hindsight else data.method(row.method).label
         texts = [label, *(share_text(row, prefix) for prefix in BASELINES.values()), number_text(row.mae)]
         for share in (row.above, row.below):
             texts.append(formats.NONE if row.method == "oracle" else formats.percent(share))
-        rows.append(Row(texts, section(names, row), shaded=row.method == against))
+        rows.append(Row(texts, section(data, row), shaded=row.method == against))
     return Shown(table, columns, rows, READING)

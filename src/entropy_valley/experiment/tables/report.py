@@ -1,7 +1,7 @@
 """A table or figure from beginning to end: what the workflow knows of it before it is made, what it reads, whether that
 is of this config, and how it is made and written.
 
-A table is a function of the names of a config and of the results of its cells; see :func:`table`.
+A table is a function of the results of its cells and of the names of their config, see :class:`Data`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -87,27 +87,28 @@ class Results:
         return files.read_json(self.file(cell.latency(self.root)))
 
 
-class Data(NamedTuple):
-    """The results of a table's cells, in their order: a row for each sentence, and a row for each cell, see
-    :mod:`.frames`. ``files`` reads what else its job declares."""
+class Data(Names):
+    """What a table is made of: the names of its config, and the results of its cells, in their order: a row for each
+    sentence, and a row for each cell, see :mod:`.frames`. ``files`` reads what else its job declares."""
 
-    sentences: pd.DataFrame
-    cells: pd.DataFrame
-    files: Results
+    def __init__(self, names: Names, files: Results, sentences: pd.DataFrame, cells: pd.DataFrame) -> None:
+        vars(self).update(vars(names))
+        self.files, self.sentences, self.cells = files, sentences, cells
 
-    def of(self, cells: Iterable[Cell]) -> Data:
-        """The results of some of its cells, in their order."""
+    def of(self, cells: Iterable[Cell], names: Names | None = None) -> Data:
+        """The results of some of its cells, in their order; with these ``names`` in place of its own."""
         keys = pd.DataFrame([[getattr(cell, name) for name in CELL] for cell in cells], columns=CELL)
-        return Data(keys.merge(self.sentences, "left", on=CELL), keys.merge(self.cells, "left", on=CELL), self.files)
+        sentences, rows = (keys.merge(frame, "left", on=CELL) for frame in (self.sentences, self.cells))
+        return Data(names or self, self.files, sentences, rows)
 
 
-def data_of(results: Results, cells: Sequence[Cell], columns: Sequence[str]) -> Data:
-    """The results of cells, in their order; ``columns`` are those of sentences beside their scores. Raises InputError
-    where they are not those of the config."""
-    folders = systems_of(results.experiment, cells, results.root)
-    frames = read_sets(results.root, folders, columns)
+def data_of(results: Results, names: Names, columns: Sequence[str]) -> Data:
+    """The results of the cells that ``names`` are of, in their order; ``columns`` are those of sentences beside their
+    scores. Raises InputError where they are not those of the config."""
+    cells = names.listed
+    frames = read_sets(results.root, systems_of(results.experiment, cells, results.root), columns)
     require_of_config(results, cells)
-    return Data(*frames, results).of(cells)
+    return Data(names, results, *frames).of(cells)
 
 
 def systems_of(experiment: Experiment, cells: Iterable[Cell], root: str) -> dict[str, list[System]]:
@@ -125,7 +126,7 @@ def set_files(experiment: Experiment, root: str, cells: Iterable[Cell]) -> list[
 
 def diagnostics_files(names: Names) -> list[str]:
     """The diagnostics of the runs of a table's cells."""
-    return [further_file(names.experiment.results, "diagnostics", cell) for cell in names.cells]
+    return [further_file(names.experiment.results, "diagnostics", cell) for cell in names.listed]
 
 
 # --- Whether results are those of the config.
@@ -220,7 +221,7 @@ ENDINGS = {
 }
 AGAINST = "against"
 ZEROS = {"pratt": "with Pratt's treatment of zeros", "wilcox": "without zeros"}
-Make = Callable[[Names, Data], Any]
+Make = Callable[[Data], Any]
 Caption = str | Callable[[Names], str]
 Cells = Callable[[Experiment], Sequence[Cell]]
 
@@ -248,7 +249,7 @@ class Kind:
     scored: bool = True  # it reads the results of its cells
     signed: bool = True  # below it stands what they were made by
     sentences: Callable[[Names], str] | None = None  # how many its numbers are of, where not all of its test sets
-    wanted: Callable[[Names], bool] = lambda names: bool(names.cells)  # the config asks for it
+    wanted: Callable[[Names], bool] = lambda names: bool(names.listed)  # the config asks for it
     ready: Callable[[Names], bool] = lambda names: True  # not while it waits for people's work
     comparable: Callable[[Names], bool] | None = None  # the paper's numbers may stand beside its own: if it is ready
     rule: str = "table"
@@ -260,12 +261,12 @@ class Kind:
 
 
 def table(caption: Caption, cells: Cells | None = None, **more: Any) -> Callable[[Make], Kind]:
-    """Makes a function ``(names, data) -> Shown`` a table; ``more`` are fields of :class:`Kind`."""
+    """Makes a function ``data -> Shown`` a table; ``more`` are fields of :class:`Kind`."""
     return lambda make: Kind(make, caption, cells, **more)
 
 
 def figure(caption: Caption, cells: Cells | None = None, **more: Any) -> Callable[[Make], Kind]:
-    """Makes a function ``(names, data) -> Figure`` a figure."""
+    """Makes a function ``data -> Figure`` a figure."""
     return table(caption, cells, **{"rule": "figure", "signed": False, **more})
 
 
@@ -324,17 +325,16 @@ class Report:
         """What it shows, with the footnotes about what its numbers were made by."""
         names, kind = self.names, self.kind
         if not (kind.scored and self.cells):
-            return kind.make(names, Data(pd.DataFrame(), pd.DataFrame(), results))
-        data = data_of(results, self.cells, kind.columns)
+            return kind.make(Data(names, results, pd.DataFrame(), pd.DataFrame()))
+        data = data_of(results, names, kind.columns)
         if not kind.signed:
-            return kind.make(names, data)
+            return kind.make(data)
         # First: only comparable numbers may be subtracted.
-        footnotes.require_same_signatures(names, data.cells)
-        overlaps = {cell: results.json(footnotes.overlap_file(cell)) for cell in footnotes.overlapping(names)}
-        count = kind.sentences(names) if kind.sentences else footnotes.sentences(names, data)
-        shown = kind.make(names, data)
-        notes = [*shown.notes, count, *footnotes.provenance(names, data, overlaps)]
-        signatures = [*shown.signatures, *footnotes.signatures(names, data.cells)]
+        footnotes.require_same_signatures(data)
+        count = kind.sentences(names) if kind.sentences else footnotes.sentences(data)
+        shown = kind.make(data)
+        notes = [*shown.notes, count, *footnotes.provenance(data)]
+        signatures = [*shown.signatures, *footnotes.signatures(data)]
         return dataclasses.replace(shown, notes=notes, signatures=signatures)
 
     def write(self, outputs: Sequence[str]) -> None:

@@ -110,11 +110,11 @@ def main_cells(experiment: Experiment) -> list[Cell]:
     main_cells,
     metrics=Names.main_metrics,
 )
-def main(names: Names, data: Data) -> Shown:
+def main(data: Data) -> Shown:
     """Length methods by direction, for the main backbone. Bold is the best that could be deployed; EV is shaded."""
-    numbers = summary(data, names.metrics)
-    columns, rows = method_by_method(names, numbers)
-    return Shown(numbers, columns, rows, [footnotes.setting(names), *footnotes.reading(names, data, numbers)], labels=2)
+    numbers = summary(data, data.metrics)
+    columns, rows = method_by_method(data, numbers)
+    return Shown(numbers, columns, rows, [footnotes.setting(data), *footnotes.reading(data, numbers)], labels=2)
 
 
 def method_by_method(names: Names, numbers: pd.DataFrame, whole: bool = False) -> tuple[list[Column], list[Row]]:
@@ -156,15 +156,15 @@ def matrix_cells(experiment: Experiment) -> list[Cell]:
     matrix_cells,
     metrics=Names.main_metrics,
 )
-def whole_matrix(names: Names, data: Data) -> Shown:
+def whole_matrix(data: Data) -> Shown:
     """All cells of the matrix: a section per backbone and order, a group per direction, in it the methods of each T."""
-    numbers = summary(data, names.metrics)
-    columns, rows = method_by_method(names, numbers, whole=True)
+    numbers = summary(data, data.metrics)
+    columns, rows = method_by_method(data, numbers, whole=True)
     backbones, orders, steps = (numbers[key].unique() for key in ("backbone", "order", "steps"))
-    setting = f"Backbones: {', '.join(map(names.backbone, backbones))}. "
-    setting += f"Reveal orders: {'; '.join(map(names.order, orders))}. T = {', '.join(map(str, steps))}."
+    setting = f"Backbones: {', '.join(map(data.backbone, backbones))}. "
+    setting += f"Reveal orders: {'; '.join(map(data.order, orders))}. T = {', '.join(map(str, steps))}."
     within = "Gap closure and bold compare the methods of one reveal order and one T."
-    return Shown(numbers, columns, rows, [setting, within, *footnotes.reading(names, data, numbers)], labels=3)
+    return Shown(numbers, columns, rows, [setting, within, *footnotes.reading(data, numbers)], labels=3)
 
 
 # --- All backbones beside each other: scores of Oracle, Ratio and EV as a table, EV's gap closure as a figure.
@@ -182,27 +182,27 @@ def all_backbones(experiment: Experiment) -> list[Cell]:
     return table_cells(experiment) if len(experiment.matrix.backbones) > 1 else []
 
 
-def backbones_beside(names: Names, data: Data) -> Shown:
+def backbones_beside(data: Data) -> Shown:
     """Scores in one metric: a group per backbone, a row per direction. The CSV of the main metric has every metric."""
-    numbers = summary(data, names.metrics)
-    (metric,) = names.shown_metrics
+    numbers = summary(data, data.metrics)
+    (metric,) = data.shown_metrics
     # The table of a further metric has just that one in its CSV.
-    if metric != names.metric:
+    if metric != data.metric:
         numbers = numbers[numbers["metric"] == metric.name]
     methods = [name for name in COMPARED if name in set(numbers["method"])]
     columns = aligned("l", "Backbone", "Direction")
-    columns += [Column(names.method(name).short, shaded=name == "ev") for name in methods]
+    columns += [Column(data.method(name).short, shaded=name == "ev") for name in methods]
     columns += aligned("c", "EV − Ratio") + aligned("c", *closure_titles(numbers), shaded=True)
-    shown = ranked(names, numbers[numbers["metric"] == metric.name])
+    shown = ranked(data, numbers[numbers["metric"] == metric.name])
     rows = []
     for (backbone, *place), of_place in shown.groupby(["backbone", *PLACE], sort=False):
         of_method = by_keys(of_place, *PLACE, "method")
-        texts = [names.backbone(backbone), names.place(*place)]
+        texts = [data.backbone(backbone), data.place(*place)]
         texts += [score(of_method[*place, name], metric) for name in methods]
         ev = of_method[*place, "ev"]
         texts += [formats.signed(ev.delta_ratio, metric.decimals), *closure_texts(numbers, ev)]
         rows.append(Row(texts, metric.label))
-    return Shown(numbers, columns, rows, [footnotes.setting(names), *footnotes.reading(names, data, numbers)], labels=2)
+    return Shown(numbers, columns, rows, [footnotes.setting(data), *footnotes.reading(data, numbers)], labels=2)
 
 
 crossbb = table(CROSS, all_backbones, metrics=Names.only_main)(backbones_beside)
@@ -217,10 +217,10 @@ crossbb_bleu = table(
     "chance; such runs are left out of the means. Oracle, the reference's length, is not an upper bound.",
     all_backbones,
 )
-def crossbb_figure(names: Names, data: Data) -> Figure:
+def crossbb_figure(data: Data) -> Figure:
     """Bars of EV's mean gap closure in per cent with deviations over runs; no gap to close prints n/a."""
-    numbers = summary(data, names.metrics[:1]).query("method == 'ev'")
-    return Figure(numbers, [functools.partial(_closure_bars, names, numbers)])
+    numbers = summary(data, data.metrics[:1]).query("method == 'ev'")
+    return Figure(numbers, [functools.partial(_closure_bars, data, numbers)])
 
 
 def _closure_bars(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
@@ -266,11 +266,11 @@ PARETO = (
 
 
 @table(PARETO, tells=("steps",), needs=matrix.COMPARED)
-def budgets(names: Names, data: Data) -> Shown:
+def budgets(data: Data) -> Shown:
     """Oracle, EV and Ratio at each step budget: a group per direction, a row per T."""
-    numbers, metric = with_costs(data, names.metrics), names.metric
+    numbers, metric = with_costs(data, data.metrics), data.metric
     columns = aligned("l", "Direction") + aligned("r", "T")
-    columns += [Column(names.method(name).short, align="r", shaded=name == "ev") for name in FALLING]
+    columns += [Column(data.method(name).short, align="r", shaded=name == "ev") for name in FALLING]
     columns += aligned("r", "Gap closure", "L ≤ T")
     rows = []
     for place, of_place in numbers[numbers["metric"] == metric.name].groupby(PLACE, sort=False):
@@ -280,26 +280,26 @@ def budgets(names: Names, data: Data) -> Shown:
             systems = [of_method[name] for name in FALLING]
             oracle, ev, _ = systems
             share = formats.closure(ev.gap_closure_mean, ev.gap_closure_std, ev.gap_closure_runs, ev.runs)
-            texts = [names.place(*place), str(steps)]
+            texts = [data.place(*place), str(steps)]
             texts += [formats.mean_std(row.mean, row.std, metric.decimals) for row in systems]
             texts += [Bold(share) if ev.gap_closure_runs and ev.mean >= oracle.mean else share]
             rows.append(Row([*texts, f"{100 * ev.within_steps:.1f}%"]))
-    cell = names.cells[0]
-    whose = f"{names.backbone(cell.backbone)}, reveal order {names.order(cell.order)}"
+    cell = data.listed[0]
+    whose = f"{data.backbone(cell.backbone)}, reveal order {data.order(cell.order)}"
     notes = [f"{metric.label} at each step budget T; {whose}.", footnotes.spread(numbers), *BUDGETS]
-    return Shown(numbers, columns, rows, [*notes, *footnotes.doubtful_gaps(names, data, ["ratio"])], labels=2)
+    return Shown(numbers, columns, rows, [*notes, *footnotes.doubtful_gaps(data, ["ratio"])], labels=2)
 
 
 @figure(PARETO)
-def budgets_figure(names: Names, data: Data) -> Figure:
+def budgets_figure(data: Data) -> Figure:
     """A panel for each direction: lines of means with deviations over runs, T on a logarithmic axis."""
-    numbers = with_costs(data, names.metrics[:1])
-    panels = [functools.partial(_budgets, names, rows) for _, rows in numbers.groupby(PLACE, sort=False)]
+    numbers = with_costs(data, data.metrics[:1])
+    panels = [functools.partial(_budgets, data, rows) for _, rows in numbers.groupby(PLACE, sort=False)]
     return Figure(numbers, panels, width=2.1, height=2.2)
 
 
 def _budgets(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
-    first = names.cells[0]
+    first = names.listed[0]
     place, metric = tuple(numbers[PLACE].iloc[0]), names.metric
     # Later lines lie above earlier ones: Oracle is never hidden.
     for name in RISING:
@@ -332,45 +332,45 @@ def _budgets(names: Names, numbers: pd.DataFrame, axes: Axes) -> None:
     tells=("backbone",),
     needs=("oracle", "ratio", AGAINST),
 )
-def readings(names: Names, data: Data) -> Shown:
+def readings(data: Data) -> Shown:
     """A section for each direction, a row for each backbone, the methods beside each other. No score is bold."""
-    metric, against = names.metric, names.study.against
+    metric, against = data.metric, data.study.against
     # Only the main metric has a score for each sentence in every config.
-    changed = changed_scores(names, data).assign(metric=metric.name)
-    numbers = summary(data, names.metrics).merge(changed, "left", on=[*SETTING, "method", "metric"])
+    changed = changed_scores(data).assign(metric=metric.name)
+    numbers = summary(data, data.metrics).merge(changed, "left", on=[*SETTING, "method", "metric"])
     methods = numbers["method"].unique()
     columns = aligned("l", "Readings")
-    columns += aligned("c", *(names.method(name).short for name in methods), over=metric.label)
-    columns += [Column(names.method(against).short, other.label) for other in names.shown_metrics[1:]]
+    columns += aligned("c", *(data.method(name).short for name in methods), over=metric.label)
+    columns += [Column(data.method(against).short, other.label) for other in data.shown_metrics[1:]]
     columns += aligned("c", *closure_titles(numbers)) + aligned("r", "Changed")
     rows = []
     for (*place, backbone), of_row in numbers.assign(best=False).groupby([*PLACE, "backbone"], sort=False):
         of_method = by_keys(of_row, "metric", "method")
-        texts = [names.backbone(backbone), *(score(of_method[metric.name, name], metric) for name in methods)]
-        texts += [score(of_method[other.name, against], other) for other in names.shown_metrics[1:]]
+        texts = [data.backbone(backbone), *(score(of_method[metric.name, name], metric) for name in methods)]
+        texts += [score(of_method[other.name, against], other) for other in data.shown_metrics[1:]]
         own = of_method[metric.name, against]
         texts += closure_texts(numbers, own)
-        rows.append(Row([*texts, formats.dash(formats.percent(own.changed))], names.place(*place)))
+        rows.append(Row([*texts, formats.dash(formats.percent(own.changed))], data.place(*place)))
     # All cells have the same setting, see `tells`.
-    cell = names.cells[0]
+    cell = data.listed[0]
     notes = [
-        f"Reveal order {names.order(cell.order)}, T = {cell.steps}. Closures and changes: of "
-        f"{names.method(against).short}.",
+        f"Reveal order {data.order(cell.order)}, T = {cell.steps}. Closures and changes: of "
+        f"{data.method(against).short}.",
         f"Changed: sentences with another {metric.label} than under the readings of the first row of the backbone, "
         "mean over runs.",
-        *(note(names, column) for column, name in CLOSURES.items() if name in baselines(numbers)),
+        *(note(data, column) for column, name in CLOSURES.items() if name in baselines(numbers)),
         footnotes.spread(numbers),
         footnotes.ORACLE,
     ]
-    return Shown(numbers, columns, rows, [*notes, *footnotes.doubtful_gaps(names, data)])
+    return Shown(numbers, columns, rows, [*notes, *footnotes.doubtful_gaps(data)])
 
 
-def changed_scores(names: Names, data: Data) -> pd.DataFrame:
+def changed_scores(data: Data) -> pd.DataFrame:
     """For each system ``changed``: the share of sentences whose score in the main metric is not that under the readings
     of the backbone's origin, in the same system; the mean over runs. NaN for the origins."""
-    metric = names.metric.name
+    metric = data.metric.name
     scores = data.sentences[[*CELL, "id", metric]]
-    origins = scores["backbone"].map(functools.partial(checkpoint_of, names.experiment))
+    origins = scores["backbone"].map(functools.partial(checkpoint_of, data.experiment))
     # A variant is compared with its origin in the same system and seed.
     before = scores.rename(columns={"backbone": "origin", metric: "before"})
     variants = scores.assign(origin=origins)[origins != scores["backbone"]]
@@ -396,21 +396,21 @@ REPRODUCTION = (
     metrics=Names.main_metrics,
     tells=(),
 )
-def reproduction(names: Names, data: Data) -> Shown:
+def reproduction(data: Data) -> Shown:
     """A group for each direction, a row for each method, ours and the paper's number side by side."""
-    numbers = beside_the_paper(names, data)
+    numbers = beside_the_paper(data)
     columns = aligned("l", "Direction", "Method") + aligned("c", "Here", "Paper", over="Slots")
     titles = ("Here", "Paper", "Difference", "Closure here", "Closure in the paper")
-    for metric in names.shown_metrics:
+    for metric in data.shown_metrics:
         columns += aligned("c", *titles, over=metric.label)
     rows = []
-    for place, of_place in ranked(names, numbers).groupby(PLACE, sort=False):
+    for place, of_place in ranked(data, numbers).groupby(PLACE, sort=False):
         of_method = by_keys(of_place, "metric", "method")
         for method in of_place["method"].unique():
-            own = [of_method[metric.name, method] for metric in names.shown_metrics]
-            texts = [names.place(*place), names.method_in(method, place[0])]
+            own = [of_method[metric.name, method] for metric in data.shown_metrics]
+            texts = [data.place(*place), data.method_in(method, place[0])]
             texts += [formats.dash(formats.number(value, 2)) for value in (own[0].canvas, own[0].paper_canvas)]
-            for metric, row in zip(names.shown_metrics, own, strict=True):
+            for metric, row in zip(data.shown_metrics, own, strict=True):
                 texts += [
                     score(row, metric),
                     formats.dash(formats.mean_std(row.paper_mean, row.paper_std, metric.decimals)),
@@ -419,17 +419,17 @@ def reproduction(names: Names, data: Data) -> Shown:
                     formats.dash(formats.percent(row.paper_gap_closure_mean, row.paper_gap_closure_std)),
                 ]
             rows.append(Row(texts, shaded=method == "ev"))
-    notes = [footnotes.setting(names), *REPRODUCTION, *footnotes.reading(names, data, numbers)]
+    notes = [footnotes.setting(data), *REPRODUCTION, *footnotes.reading(data, numbers)]
     return Shown(numbers, columns, rows, notes, labels=2)
 
 
-def beside_the_paper(names: Names, data: Data) -> pd.DataFrame:
+def beside_the_paper(data: Data) -> pd.DataFrame:
     """The summary with the mean slots of a canvas, ``canvas`` and ``paper_canvas``, the paper's mean and deviation over
     runs, those of its gap closure (shares), and ``difference``, ours minus the paper's; NaN where it has no number."""
     # First within a run, so that each run counts the same.
     slots = data.sentences.groupby(CELL, sort=False)["length"].mean().rename("canvas").reset_index()
     slots = slots.groupby([*SETTING, "method"], sort=False, as_index=False)["canvas"].mean()
-    numbers = summary(data, names.metrics).merge(slots, on=[*SETTING, "method"])
+    numbers = summary(data, data.metrics).merge(slots, on=[*SETTING, "method"])
     printed = []
     for row in numbers.itertuples():
         values = {"paper_canvas": papers_canvas(row.direction, row.method)}

@@ -59,7 +59,7 @@ System = tuple[str, str, int]  # method, order and T
 Key = tuple[Any, ...]  # the values of TRAINED, then of SYSTEM
 
 
-def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
+def numbers(data: Data, against: System) -> pd.DataFrame:
     """One row per system and run, then its mean and sample standard deviation over runs (column ``statistic``).
 
     Columns: TRAINED, ``pool`` only where a run has one, and SYSTEM; the metrics by their names; ``mae``, the mean
@@ -71,8 +71,8 @@ def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
     seconds per sentence, one at a time and all together, TIMED.
     What a study has no systems for is NaN. Seeds are never pooled: tests are of single runs.
     """
-    scores = by_cell(data.sentences, names.metric.name)
-    runs = of_runs(names, data, scores, against)
+    scores = by_cell(data.sentences, data.metric.name)
+    runs = of_runs(data, scores, against)
     groups = runs.groupby([*TRAINED[:-1], *SYSTEM], sort=False)
     values = runs.columns.drop([*TRAINED, *SYSTEM])
     mean, std = groups[[*values]].mean(), groups[[*values]].std()
@@ -82,7 +82,7 @@ def numbers(names: Names, data: Data, against: System) -> pd.DataFrame:
     for place, seeds in groups["seed"]:
         # A key is that of a run; any seed stands for all of the group.
         own = (*place[:4], seeds.iloc[0], *place[4:])
-        for name, value in of_means(names, scores, own, [*seeds], against).items():
+        for name, value in of_means(data, scores, own, [*seeds], against).items():
             mean.loc[place, name] = value
     parts = [runs.assign(statistic="run", runs=1)]
     for name, frame in (("mean", mean), ("std", std)):
@@ -98,21 +98,21 @@ def by_cell(sentences: pd.DataFrame, value: str) -> dict[Key, pd.Series]:
     return {key: rows.set_index("id")[value] for key, rows in cells}
 
 
-def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: System) -> pd.DataFrame:
+def of_runs(data: Data, scores: Mapping[Key, pd.Series], against: System) -> pd.DataFrame:
     """The rows of single runs."""
-    columns, first = names.study.columns, names.cells[0].backbone
+    columns, first = data.study.columns, data.listed[0].backbone
     texts = by_cell(data.sentences, "hypothesis") if "changed" in columns else {}
     cells = data.cells.set_index([*TRAINED, *SYSTEM])
-    whole, calls = cells[names.metric.name], cells["calls"]
+    whole, calls = cells[data.metric.name], cells["calls"]
     # A gap is over the best of some ratios.
     over = {column: [name] for column, name in CLOSURES.items()}
     if BEST in columns:
-        over[BEST] = fixed_ratios(names)
+        over[BEST] = fixed_ratios(data)
     rows = []
-    for cell, key in zip(names.cells, cells.index, strict=True):
+    for cell, key in zip(data.listed, cells.index, strict=True):
         run, setting = key[:5], beside(scores, key, against)
         row: dict[str, float] = {}
-        if is_timed(names):
+        if is_timed(data):
             measured = data.files.latency(cell)
             row |= {name: measured[kind]["seconds_per_sentence"] for name, kind in TIMED.items()}
         if "changed" in columns:
@@ -130,9 +130,9 @@ def of_runs(names: Names, data: Data, scores: Mapping[Key, pd.Series], against: 
                     row[column] = float(closure(whole[key], whole[best], whole[oracle]))
         row["cost"] = calls[key] / calls.get((*run, "ratio", *setting), math.nan)
         rival = (*run, *against)
-        row |= tested(names, TESTED, scores.get(rival) if rival != key else None, scores[key])
-        rows.append(row | of_means(names, scores, key, [cell.seed], against))
-    shown = [metric.name for metric in names.metrics] + COUNTED + ["run_tokens"] * ("tokens" in columns)
+        row |= tested(data, TESTED, scores.get(rival) if rival != key else None, scores[key])
+        rows.append(row | of_means(data, scores, key, [cell.seed], against))
+    shown = [metric.name for metric in data.metrics] + COUNTED + ["run_tokens"] * ("tokens" in columns)
     own = data.cells.reindex(columns=[*TRAINED, *SYSTEM, *shown])
     own = own.rename(columns={"length_mae": "mae", "within_steps": "untouched", "run_tokens": "tokens"})
     return own.join(pd.DataFrame(rows))
@@ -154,7 +154,7 @@ def system_of(cell: Any) -> System:
 
 def fixed_ratios(names: Names) -> list[str]:
     """The fixed ratios without a slot for the EOS."""
-    methods = dict.fromkeys(cell.method for cell in names.cells)
+    methods = dict.fromkeys(cell.method for cell in names.listed)
     return [name for name in methods if is_ratio_without_slot(names.experiment, name)]
 
 
@@ -175,7 +175,7 @@ def of_means(
         runs: list[Any] = [scores.get((backbone, *own[1:4], seed, *system)) for seed in seeds]
         return None if any(run is None for run in runs) else sum(runs) / len(runs)
 
-    first, columns = names.cells[0].backbone, names.study.columns
+    first, columns = names.listed[0].backbone, names.study.columns
     values: dict[str, float] = {}
     if "difference" in columns:
         # A sentence is compared with itself, by the same method and seeds.
@@ -322,7 +322,7 @@ def is_timed(names: Names) -> bool:
 
 
 def latencies(names: Names) -> list[str]:
-    return [cell.latency(names.experiment.results) for cell in names.cells] if is_timed(names) else []
+    return [cell.latency(names.experiment.results) for cell in names.listed] if is_timed(names) else []
 
 
 def printed_metrics(names: Names) -> list[Metric]:
@@ -334,7 +334,7 @@ def printed_metrics(names: Names) -> list[Metric]:
 def untimed_methods(names: Names) -> Iterator[str]:
     """A method that deals another's canvases has nothing to time by itself."""
     # A study without times may have any method.
-    methods = {cell.method for cell in names.cells} if is_timed(names) else set()
+    methods = {cell.method for cell in names.listed} if is_timed(names) else set()
     for name in reassigned_methods(names.experiment):
         if name in methods:
             yield f"method {name!r} takes another's canvases and has no latency; remove it, or that column"
@@ -354,42 +354,42 @@ READ: dict[str, Any] = {
     problems=untimed_methods,
     **READ,
 )
-def systems_table(names: Names, data: Data) -> Shown:
+def systems_table(data: Data) -> Shown:
     """A section for each backbone and direction, a row for each system, the columns that the study asks for. Bold are
     the best scores, and the lowest MAE, of the systems that could be deployed."""
-    main = names.experiment.tables
+    main = data.experiment.tables
     # The system whose lead over the others is tested.
-    against = (names.study.against, main.order, main.steps)
-    table, by_column = numbers(names, data, against), metrics_by_column(names.metrics)
+    against = (data.study.against, main.order, main.steps)
+    table, by_column = numbers(data, against), metrics_by_column(data.metrics)
     columns = {}  # by their names in the numbers
-    for name in names.study.columns:
+    for name in data.study.columns:
         # A study calls the main metric `comet`, whatever its key.
         if metric := by_column.get(name):
             columns[metric.name] = StudyColumn(metric.label, metric.decimals, "c" if name == MAIN else "r")
         else:
             columns[name] = COLUMNS[name]
-    rival = names.method(against[0]).short
+    rival = data.method(against[0]).short
     titles = aligned("l", "System")
     titles += [Column(one.title.replace("{against}", rival), align=one.align) for one in columns.values()]
     rows = []
     for _, section in table.groupby([key for key in TRAINED[:-1] if key in table], sort=False):
-        best = best_values(names, section[section["statistic"] == "mean"])
+        best = best_values(data, section[section["statistic"] == "mean"])
         for _, rows_of in section.groupby(SYSTEM, sort=False):
             # The runs come first, then their mean and their deviation.
             *_, mean, std = (row for _, row in rows_of.iterrows())
-            row = SystemRow(names, against, mean, std, rows_of.iloc[:-2])
+            row = SystemRow(data, against, mean, std, rows_of.iloc[:-2])
             texts = [system_label(row)]
             for name, column in columns.items():
                 if name in TEXTS:
                     text = TEXTS[name](row, name)
                 else:
                     text = formats.mean_std(row.mean[name], row.std[name], int(column.decimals))
-                is_best = row.mean.method not in names.informed and row.mean.get(name) == best.get(name, math.nan)
+                is_best = row.mean.method not in data.informed and row.mean.get(name) == best.get(name, math.nan)
                 texts.append(Bold(text) if is_best else text)
             rows.append(Row(texts, heading(row), shaded=system_of(row.mean) == against))
     shares = [baseline for column, baseline in CLOSURES.items() if column in columns]
-    timing = footnotes.timing([data.files.latency(cell) for cell in names.cells]) if is_timed(names) else []
-    notes = [*study_notes(names, against), *footnotes.doubtful_gaps(names, data, shares), *timing]
+    timing = footnotes.timing([data.files.latency(cell) for cell in data.listed]) if is_timed(data) else []
+    notes = [*study_notes(data, against), *footnotes.doubtful_gaps(data, shares), *timing]
     return Shown(table, titles, rows, notes)
 
 
@@ -425,13 +425,13 @@ def heading(row: SystemRow) -> str:
 
 
 def study_notes(names: Names, against: System) -> Iterator[str]:
-    seeds = len({cell.seed for cell in names.cells})
+    seeds = len({cell.seed for cell in names.listed})
     spread = " (mean ± sample standard deviation)" if seeds > 1 else ""
     setting = f"Reveal order {names.order(against[1])}, T = {against[2]}, unless a row says otherwise"
     yield f"{setting}; {counted(seeds, 'run')}{spread}. Bold: the best that sees no reference."
     yield from filter(None, (note(names, name) for name in names.study.columns if name in COLUMNS))
     # Readers take the reference's length for an upper bound.
-    if any(cell.method == "oracle" for cell in names.cells):
+    if any(cell.method == "oracle" for cell in names.listed):
         yield footnotes.ORACLE
 
 
@@ -453,17 +453,17 @@ def transfer_problems(names: Names) -> Iterator[str]:
     problems=transfer_problems,
     **READ,
 )
-def transfer(names: Names, data: Data) -> Shown:
+def transfer(data: Data) -> Shown:
     """A section for each backbone and direction, a group for each test set, a row for each pool and seed."""
-    metric, how = names.metric, names.statistics
-    against = (names.study.against, names.cells[0].order, names.cells[0].steps)  # which all of its systems have
-    table = numbers(names, data, against)
+    metric, how = data.metric, data.statistics
+    against = (data.study.against, data.listed[0].order, data.listed[0].steps)  # which all of its systems have
+    table = numbers(data, against)
     runs = table[table["statistic"] == "run"]
     methods = runs["method"].unique()
-    deployable = [name for name in methods if name not in names.informed]
+    deployable = [name for name in methods if name not in data.informed]
     columns = aligned("l", "Evaluation set") + aligned("r", "Pool", "Seed")
-    columns += aligned("c", *(names.method(name).short for name in methods), over=metric.label)
-    lead = f"{names.method(against[0]).short} − {names.method('ratio').short} [95 % CI]"
+    columns += aligned("c", *(data.method(name).short for name in methods), over=metric.label)
+    lead = f"{data.method(against[0]).short} − {data.method('ratio').short} [95 % CI]"
     columns += aligned("c", lead, "p", "Wilcoxon's p")
     rows = []
     # Without pools the numbers have no such column.
@@ -478,14 +478,14 @@ def transfer(names: Names, data: Data) -> Shown:
                 texts.append(Bold(text) if name in deployable and scores[name] == scores[deployable].max() else text)
             texts.append(formats.interval(test["lead"], test["ci_low"], test["ci_high"], metric.decimals))
             texts += [formats.p_value(test["p_two_sided"], how.resamples), formats.small_p(test["wilcoxon_p"])]
-            rows.append(Row(texts, f"{names.backbone(backbone)}, {formats.direction(direction)}"))
+            rows.append(Row(texts, f"{data.backbone(backbone)}, {formats.direction(direction)}"))
     notes = [
-        f"Reveal order {names.order(against[1])}, T = {against[2]}; a row is one run. Bold: the best that sees no "
+        f"Reveal order {data.order(against[1])}, T = {against[2]}; a row is one run. Bold: the best that sees no "
         "reference.",
         "Tests of the difference, both two-sided: p, paired bootstrap over sentences; Wilcoxon's signed-rank test "
         f"{ZEROS[how.wilcoxon_zeros]}. The CSV has the other scores, costs and gap closures.",
         footnotes.ORACLE,
-        *footnotes.doubtful_gaps(names, data, ["ratio"]),
+        *footnotes.doubtful_gaps(data, ["ratio"]),
     ]
     return Shown(table, columns, rows, notes, labels=3)
 
@@ -501,14 +501,14 @@ LOGARITHMIC = 3.0  # passes that differ by more than this factor get a logarithm
     "Mean {metric} of each system against the passes that a sentence takes by itself, with standard deviations over "
     "training seeds. The dashed line is Oracle length, which needs the reference and is not an upper bound.",
     tells=("order", "steps"),
-    wanted=lambda names: bool(names.cells and names.study.figure),
+    wanted=lambda names: bool(names.listed and names.study.figure),
 )
-def systems_figure(names: Names, data: Data) -> Figure:
+def systems_figure(data: Data) -> Figure:
     """A panel for each direction, a point for each system, Oracle a dashed line; where a study asks for it."""
-    numbers = with_costs(data, names.metrics[:1])
+    numbers = with_costs(data, data.metrics[:1])
     places = numbers.groupby(["backbone", *PLACE], sort=False)
     height = max(2.7, FRAME + LINE * (places.size().max() + 1))  # all labels of a panel fit beside it
-    panels = [functools.partial(_points, names, names.place(*key[1:]), rows) for key, rows in places]
+    panels = [functools.partial(_points, data, data.place(*key[1:]), rows) for key, rows in places]
     return Figure(numbers, panels, width=3.15, height=height)  # names included
 
 

@@ -53,7 +53,7 @@ def run_cells(experiment: Experiment) -> list[matrix.Cell]:
 
 
 def runs_of(names: Names) -> list[matrix.Run]:
-    return list(dict.fromkeys(cell.run for cell in names.cells))
+    return list(dict.fromkeys(cell.run for cell in names.listed))
 
 
 def adapter_files(names: Names, root: str) -> dict[matrix.Run, str]:
@@ -71,15 +71,15 @@ def adapter_files(names: Names, root: str) -> dict[matrix.Run, str]:
     files=lambda names: adapter_files(names, names.experiment.results).values(),
     scored=False,
 )
-def hyperparams(names: Names, data: Data) -> Shown:
+def hyperparams(data: Data) -> Shown:
     """A row for each setting, a column for each backbone, and the paper's."""
-    numbers = settings_of_runs(names, data)
+    numbers = settings_of_runs(data)
     values: dict[tuple[str, str], dict[str, None]] = {}
     for row in numbers.itertuples():
         text = f"{row.value:,}" if isinstance(row.value, int) and row.value >= 10_000 else str(row.value)
         # Runs that share a value print it once.
         values.setdefault((row.key, row.backbone), {})[text + " tokens" * (row.key == "micro_tokens")] = None
-    backbones = dict.fromkeys(run.backbone for run in runs_of(names))
+    backbones = dict.fromkeys(run.backbone for run in runs_of(data))
     paper = {number.metric: number.text for number in means() if number.label == "tab:hyperparams"}
     present = numbers["key"].unique()
     rows = []
@@ -89,18 +89,18 @@ def hyperparams(names: Names, data: Data) -> Shown:
             texts = ["; ".join(values.get((key, name), {})) for name in backbones]
             texts.append(ROWS["paper"].get(key) or paper.get(key, ""))
             rows.append(Row([label, *(text or formats.NONE for text in texts)]))
-    columns = aligned("l", "Hyperparameter") + aligned("r", *map(names.backbone, backbones), "Paper")
+    columns = aligned("l", "Hyperparameter") + aligned("r", *map(data.backbone, backbones), "Paper")
     return Shown(numbers, columns, rows, HYPERPARAMS)
 
 
-def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
+def settings_of_runs(data: Data) -> pd.DataFrame:
     """One row for each run and setting. The record beside ``adapter.json`` names the hardware of the training.
 
     A key within a block, or a place in a list, is behind its name: ``lora_rank``, ``betas_1``. A setting without a
     printed name is left out at its default. Of an adapter that was not trained here, only the keys that its file has.
     """
     rows = []
-    for run, path in adapter_files(names, data.files.root).items():
+    for run, path in adapter_files(data, data.files.root).items():
         facts = files.read_json(data.files.file(path))
         spec = facts.get("spec", {})
         described = facts | spec
@@ -121,11 +121,11 @@ def settings_of_runs(names: Names, data: Data) -> pd.DataFrame:
 
 
 @table("The prompts of each direction, in training and in decoding.", run_cells, scored=False)
-def prompts(names: Names, data: Data) -> Shown:
+def prompts(data: Data) -> Shown:
     """A row for each direction and prompt, with the backbones that get it."""
-    experiment, listed = names.experiment, []
+    experiment, listed = data.experiment, []
     # Seeds share their prompts.
-    for direction, backbone in dict.fromkeys((run.direction, run.backbone) for run in runs_of(names)):
+    for direction, backbone in dict.fromkeys((run.direction, run.backbone) for run in runs_of(data)):
         decoded_as = experiment.backbones[backbone].decoding_prompt_of or direction
         text = prompt(experiment, backbone, direction)
         listed.append({"backbone": backbone, "decoded_as": decoded_as, "direction": direction, "prompt": text})
@@ -134,7 +134,7 @@ def prompts(names: Names, data: Data) -> Shown:
         # Backbones with the same prompt share a row.
         groups = of_direction.groupby(["prompt", "decoded_as"], sort=False)
         for (text, decoded_as), of_prompt in groups:
-            backbones = "all" if len(groups) == 1 else ", ".join(map(names.backbone, of_prompt["backbone"]))
+            backbones = "all" if len(groups) == 1 else ", ".join(map(data.backbone, of_prompt["backbone"]))
             decoding = "the same" if decoded_as == direction else f"that of {formats.direction(decoded_as)}"
             rows.append(Row([formats.direction(str(direction)), backbones, text.replace("\n", r"\n"), decoding]))
     columns = aligned("l", "Direction", "Backbones", "Prompt in training", "Prompt in decoding")
@@ -176,7 +176,7 @@ def corpus_files(names: Names) -> Iterator[str]:
         yield f"{names.experiment.results}/corpus/{name}/length_ratios.json"
 
 
-def corpus_numbers(names: Names, data: Data) -> pd.DataFrame:
+def corpus_numbers(data: Data) -> pd.DataFrame:
     """The tidy numbers: ``direction``, ``backbone``, ``metric``, ``value``.
 
     Of a direction (backbone ""): ``read``, ``dropped`` and its parts ``dropped_source_short`` and the like, ``kept``,
@@ -184,7 +184,7 @@ def corpus_numbers(names: Names, data: Data) -> pd.DataFrame:
     ``length_ratio_p10`` and the like, of |y|/|x| of the training pairs in tokens.
     """
     rows = []
-    for name in corpus_directions(names.experiment):
+    for name in corpus_directions(data.experiment):
         counts = data.files.json(f"corpus/{name}/corpus.json")["counts"]
         read, dropped = counts["read"], counts["filtered"]
         numbers = {"read": read, "dropped": dropped}
@@ -209,10 +209,10 @@ def corpus_numbers(names: Names, data: Data) -> pd.DataFrame:
     scored=False,
     wanted=lambda names: names.experiment.adapters == "trained",  # given adapters had pairs that are not drawn here
 )
-def corpus(names: Names, data: Data) -> Shown:
+def corpus(data: Data) -> Shown:
     """A column for each direction whose pairs train a backbone; a row for each number."""
-    experiment, directions = names.experiment, corpus_directions(names.experiment)
-    numbers = corpus_numbers(names, data)
+    experiment, directions = data.experiment, corpus_directions(data.experiment)
+    numbers = corpus_numbers(data)
     values = numbers.set_index(["direction", "backbone", "metric"])["value"].to_dict()
     columns = aligned("l", "") + aligned("r", *map(formats.direction, directions))
     # Directions of one config may draw from several sources.
@@ -229,7 +229,7 @@ def corpus(names: Names, data: Data) -> Shown:
                 ratios = [values.get((name, backbone, f"length_ratio_{metric}")) for metric in metrics]
                 # A backbone may not be trained in each direction.
                 texts.append(formats.NONE if None in ratios else text.format(*ratios))
-            rows.append(Row([names.backbone(backbone), *texts], section))
+            rows.append(Row([data.backbone(backbone), *texts], section))
     limits: dict[str, None] = {}
     digests = []
     for name in directions:

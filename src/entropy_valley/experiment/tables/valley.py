@@ -50,16 +50,16 @@ POINT = ["backbone", *PLACE, "axis", "at"]
     files=diagnostics_files,
     scored=False,
 )
-def entropy_valley(names: Names, data: Data) -> Figure:
+def entropy_valley(data: Data) -> Figure:
     """A panel for each direction and test set, a line for each backbone.
 
     All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the
     CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
     """
-    numbers = curves(names, data).query("axis != 'ratios'")
-    panels = []
+    numbers = curves(data).query("axis != 'ratios'")
+    panels: list[style.Panel] = []
     for place, lines in numbers.query("axis == 'offsets'").groupby(PLACE, sort=False):
-        panels.append(functools.partial(_lines, names, place, lines, not panels))
+        panels.append(functools.partial(_lines, data, place, lines, not panels))
     return Figure(numbers, panels, width=2.1)
 
 
@@ -82,12 +82,12 @@ def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axe
         style.legend_above(axes)
 
 
-def curves(names: Names, data: Data) -> pd.DataFrame:
+def curves(data: Data) -> pd.DataFrame:
     """One row per axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio), see
     :func:`over_runs`: ``mean`` is an entropy in nats, ``mean_length`` in slots."""
     rows = []
     # Cells of one run and test set share their curves.
-    for cell in {(cell.run, cell.testset): cell for cell in names.cells}.values():
+    for cell in {(cell.run, cell.testset): cell for cell in data.listed}.values():
         content = data.files.diagnostics(cell, "valley")
         run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
         # One frame for all axes: a column says which.
@@ -133,7 +133,7 @@ def grid_of(names: Names, direction: str) -> list[float]:
     return list(method_settings(names.experiment, METHOD, direction)["ratios"])
 
 
-def check_numbers(names: Names, data: Data) -> pd.DataFrame:
+def check_numbers(data: Data) -> pd.DataFrame:
     """Columns: those of PLACE, ``seed`` (none: over seeds), ``check``, ``item``, ``metric``, ``value``.
 
     Checks: ``sweep`` (items first, lowest, last; metrics ratio and entropy), ``chosen`` (item: the place of a nominal
@@ -145,16 +145,16 @@ def check_numbers(names: Names, data: Data) -> pd.DataFrame:
     def add(check: str, place: Any, seed: Any, item: object, **values: Any) -> None:
         rows.extend((*place, seed, check, str(item), *number) for number in values.items())
 
-    for place, line in curves(names, data).query("axis == 'ratios'").groupby(PLACE, sort=False):
+    for place, line in curves(data).query("axis == 'ratios'").groupby(PLACE, sort=False):
         line = line.sort_values("at")
         # A valley has its lowest point between its ends.
         named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
         for item, point in named.items():
             add("sweep", place, None, item, ratio=point["at"], entropy=point["mean"], sentences=point["sentences"])
 
-    ev = [cell for cell in names.cells if cell.method == METHOD]
+    ev = [cell for cell in data.listed if cell.method == METHOD]
     for place in dict.fromkeys((cell.direction, cell.testset) for cell in ev):
-        grid = sorted(grid_of(names, place[0]))
+        grid = sorted(grid_of(data, place[0]))
         runs = [nominal_ratios(data, cell, grid) for cell in ev if (cell.direction, cell.testset) == place]
         # Ratios that no sentence takes have a row, too.
         for number, ratio in enumerate(grid, 1):
@@ -164,11 +164,11 @@ def check_numbers(names: Names, data: Data) -> pd.DataFrame:
     # A permutation is one draw of a system: its score alone says nothing.
     cells = data.cells[data.cells["method"].isin([METHOD, *ALTERNATIVES])]
     for (*place, method), of_method in cells.groupby([*PLACE, "method"], sort=False):
-        values = of_method[names.metric.name]
+        values = of_method[data.metric.name]
         add("score", place, None, method, mean=values.mean(), std=values.std(), runs=len(values))
 
-    how = names.statistics
-    for run, of_run in run_by_run(data.sentences, names.metric.name):
+    how = data.statistics
+    for run, of_run in run_by_run(data.sentences, data.metric.name):
         for name in (*COMPARED, *ALTERNATIVES):
             # The mean over permutations is one system: each alone is one draw of it.
             methods = [method for method in of_run if re.fullmatch(rf"{name}(_\d+)?", method)]
@@ -198,20 +198,20 @@ def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> list[float]
     tells=(),
     needs=(METHOD,),
 )
-def checks(names: Names, data: Data) -> Shown:
+def checks(data: Data) -> Shown:
     """A column for each direction; a check that was not run has no rows."""
-    numbers = check_numbers(names, data)
+    numbers = check_numbers(data)
     places = [place for place, _ in numbers.groupby(PLACE, sort=False)]  # as the config has them
     lines: dict[tuple[str, str], dict[Any, str]] = {}
     # The checks stand in the order in which a reader asks.
     keys = ["check", "item", "seed", *PLACE]
     for (check, item, seed, *place), of_line in numbers.groupby(keys, sort=False, dropna=False):
         values = dict(zip(of_line["metric"], of_line["value"], strict=True))
-        part, label, text = line_of(names, check, item, seed, values)
+        part, label, text = line_of(data, check, item, seed, values)
         lines.setdefault((part, label), {})[tuple(place)] = text
     shown = [Row([*labels, *(line.get(place, formats.NONE) for place in places)]) for labels, line in lines.items()]
-    columns = aligned("l", "Check", "") + aligned("c", *(names.place(*place) for place in places))
-    return Shown(numbers, columns, shown, reading(names, numbers[numbers["check"] == "test"]), labels=2)
+    columns = aligned("l", "Check", "") + aligned("c", *(data.place(*place) for place in places))
+    return Shown(numbers, columns, shown, reading(data, numbers[numbers["check"] == "test"]), labels=2)
 
 
 def line_of(names: Names, check: str, item: str, seed: float, values: Numbers) -> tuple[str, str, str]:
@@ -268,12 +268,12 @@ def main_valleys(experiment: Experiment) -> list[Cell]:
     files=diagnostics_files,
     scored=False,
 )
-def selector_checks(names: Names, data: Data) -> Figure:
+def selector_checks(data: Data) -> Figure:
     """A panel for each direction and test set."""
-    numbers = curves(names, data).query("axis == 'ratios'").drop(columns="lowest", errors="ignore")
-    panels = []
+    numbers = curves(data).query("axis == 'ratios'").drop(columns="lowest", errors="ignore")
+    panels: list[style.Panel] = []
     for place, line in numbers.groupby(PLACE, sort=False):
-        panels.append(functools.partial(_sweep, names, place, line, not panels))
+        panels.append(functools.partial(_sweep, data, place, line, not panels))
     return Figure(numbers, panels, width=2.1)
 
 
