@@ -60,7 +60,7 @@ def entropy_valley(names: Names, data: Data) -> Figure:
     CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
     """
     numbers = curves(names, data).query("axis != 'ratios'")
-    panels = []
+    panels: list[style.Panel] = []
     for place, lines in numbers.query("axis == 'offsets'").groupby(PLACE, sort=False):
         panels.append(functools.partial(_lines, names, place, lines, not panels))
     return Figure(numbers, panels, width=2.1)
@@ -279,7 +279,7 @@ def main_valleys(experiment: Experiment) -> list[Cell]:
 def selector_checks(names: Names, data: Data) -> Figure:
     """A panel for each direction and test set."""
     numbers = curves(names, data).query("axis == 'ratios'").drop(columns="lowest", errors="ignore")
-    panels = []
+    panels: list[style.Panel] = []
     for place, line in numbers.groupby(PLACE, sort=False):
         panels.append(functools.partial(_sweep, names, place, line, not panels))
     return Figure(numbers, panels, width=2.1)
