@@ -104,13 +104,13 @@ def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None,
         raise InputError(place, "no sentence pair, or only such with a blank side", "Give a test set with sentences.")
     if size is not None:
         drawn = challenge(drawn, size, spec["direction"])
-    rows = _rows("test", drawn)
+    testset = _rows("test", drawn)
     spans = source.spans(spec["direction"])
     if spans is not None:
         spans_of = dict(enumerate(islice(spans, drawn[-1][0]), 1))
-        for (number, _), row in zip(drawn, rows, strict=True):
+        for (number, _), row in zip(drawn, testset, strict=True):
             row["anchors"] = spans_of[number]
-    return rows
+    return testset
 
 
 def origin(spec: JsonObject, *splits: str, kinds: Kinds = SOURCES, folder: str | None = None) -> JsonObject:
