@@ -107,7 +107,7 @@ def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None,
     testset = _rows("test", drawn)
     spans = source.spans(spec["direction"])
     if spans is not None:
-        spans_of = dict(enumerate(islice(spans, drawn[-1][0]), 1))
+        spans_of = dict(enumerate(islice(spans, max(number for number, _ in drawn)), 1))
         for (number, _), row in zip(drawn, testset, strict=True):
             row["anchors"] = spans_of[number]
     return testset
