@@ -224,6 +224,7 @@ def test_an_unmerged_adapter_has_results_of_its_own(tmp_path, checkpoints, tests
     for module in [module for module, _ in model.named_modules() if module.endswith(("_proj", "lm_head"))]:
         outer, inner = model.get_submodule(module).weight.shape
         pairs[module] = [torch.randn(shape) / 4 for shape in ((3, inner), (outer, 3))]
+    (tmp_path / "adapter").mkdir()
     write_adapter(adapter_of(pairs, 2.0), tmp_path / "adapter")
     bench, decoders = Bench(tmp_path, checkpoints, testset, name), []
     bench.execution = dataclasses.replace(bench.execution, adapter=tmp_path / "adapter")
