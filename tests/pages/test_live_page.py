@@ -20,7 +20,7 @@ from entropy_valley.experiment.tables import live
 from entropy_valley.shipped import HUMAN, newcomer_sentences
 
 SCRIPT = Path(__file__).with_name("translate_by_page.js")
-SENTENCES = None if os.environ.get("ENTROPY_VALLEY_NIGHTLY") else 3  # of each direction; None: all
+SENTENCES = None if os.environ.get("ENTROPY_VALLEY_NIGHTLY") else 2  # of each direction; None: all
 METHODS = {"Ratio": "ratio", "Ratio + EOS": "ratio_eos", "EV": "ev"}  # from top to bottom, and their names in configs
 
 
