@@ -42,7 +42,7 @@ def test_each_number_of_the_paper_that_is_compared_has_its_columns(run):
 
 
 @table("Cells of each method.", main_cells)
-def counted(names, data):
+def counted(data):
     """How many cells each method has: a table is this function, and its line in the registry."""
     numbers = data.cells["method"].value_counts().reset_index()
     rows = [Row([row.method, str(row.count)]) for row in numbers.itertuples(index=False)]

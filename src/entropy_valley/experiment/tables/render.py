@@ -115,12 +115,12 @@ class Shown:
 
 
 def write_table(paths: Mapping[str, Path], table: Shown, title: str, caption: str, label: str) -> None:
-    """Write a table as files with these endings, see :func:`to_text`; and its numbers where ``csv`` is one of them."""
-    for ending, path in paths.items():
-        if ending == "csv":
-            write_csv(path, table.numbers)
-        else:
-            files.write_text(path, to_text(ending, table, title, caption, label))
+    """Write a table as files with these endings, see :func:`to_text`, and its numbers as ``csv``."""
+    # No file is replaced before all texts are there.
+    texts = {path: to_text(ending, table, title, caption, label) for ending, path in paths.items() if ending != "csv"}
+    write_csv(paths["csv"], table.numbers)
+    for path, text in texts.items():
+        files.write_text(path, text)
 
 
 def to_text(ending: str, table: Shown, title: str = "", caption: str = "", label: str = "") -> str:
