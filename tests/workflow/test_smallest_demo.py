@@ -92,7 +92,7 @@ def results_of(demo, job):
 
 def cell(folder, method):
     """The rows of a method's cell."""
-    return results.rows(folder / results.TRANSLATIONS, System("grammar", method, "med", 8))
+    return results.systems(folder / results.TRANSLATIONS)[System("grammar", method, "med", 8)]
 
 
 def test_tables_and_figures_are_there(demo):
