@@ -97,7 +97,7 @@ def results_of(demo, job):
 
 def cell(folder, method):
     """The rows of a method's cell."""
-    return results.rows(folder / results.TRANSLATIONS, System("grammar", method, "med", 8))
+    return results.systems(folder / results.TRANSLATIONS)[System("grammar", method, "med", 8)]
 
 
 def test_a_table_and_a_figure_are_there(demo):
