@@ -145,8 +145,9 @@ def _backbones(experiment: Experiment) -> Iterator[Problem]:
             yield ("backbones", name, "zero_shot"), "a stock class is not fine-tuned here; set it to true"
         if stock and section.decoding.prompt_cache:
             yield ("backbones", name, "decoding", "prompt_cache"), "a stock class has none; remove this key"
-        for key in OF_CHECKPOINT if section.variant_of else ():
-            if getattr(section, key) != getattr(experiment.backbones[section.variant_of], key):
+        base = experiment.backbones[section.variant_of or name]
+        for key in OF_CHECKPOINT:
+            if getattr(section, key) != getattr(base, key):
                 yield ("backbones", name, key), f"a variant has the checkpoint of {section.variant_of}; remove this key"
         if section.adapter_of and (problem := _not_shared(section, experiment.backbones[section.adapter_of])):
             yield ("backbones", name, "adapter_of"), problem

@@ -217,10 +217,10 @@ def _laid_over(section: str, key: str, blocks: Mapping[str, Any], problems: list
 
 def as_written(path: KeyPath, merged: Mapping[str, Any]) -> KeyPath:
     """The key of the config files that sets what a key of the expanded config holds."""
-    if len(path) < 2 or path[0] not in SHORT_FORMS or at(path, merged) is not MISSING:
+    if len(path) < 2 or at(path, merged) is not MISSING:
         return path
     section, name, *rest = path
-    taken = (section, at((section, name, SHORT_FORMS[section]), merged), *rest)
+    taken = (section, at((section, name, SHORT_FORMS.get(str(section), "")), merged), *rest)
     return path if at(taken, merged) is MISSING else taken
 
 
