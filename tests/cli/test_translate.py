@@ -160,7 +160,7 @@ def test_it_stops_at_a_line_that_is_no_text(translate):
     [
         ("one\n".encode("utf-16"), r"^stdin:1: not UTF-8 \(byte 0xff\)\. "),
         (gzip.compress(b"one", mtime=0), r"^stdin:1: not UTF-8 \(byte 0x8b\)\. Convert it.*unpack"),
-        (b"one\nt\0wo\n", "^stdin:2: a NUL byte"),
+        (b"one\nt\0wo\n", r"^stdin:2: character 2 is U\+0000"),
         (b"one\n\xff\xfe\n", r"^stdin:2: not UTF-8 \(byte 0xff\)"),
     ],
     ids=["utf-16", "gzip", "nul", "not utf-8"],

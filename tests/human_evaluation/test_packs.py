@@ -134,7 +134,6 @@ def test_forms_in_which_no_row_is_rated_are_refused(packed, tmp_path):
     ("section", "message"),
     [
         ({"first": {"method": "zzz"}}, "'zzz' is not defined"),
-        ({"second": {"method": "ev"}}, "is the first system"),  # the default
         ({"annotators": ["A", "a"]}, "repeats a; name each once"),
         ({"annotators": ["A", "All"]}, "All stands for all of them together; choose another name"),
         ({"annotators": ["../A"]}, "annotators"),

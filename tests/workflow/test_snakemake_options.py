@@ -7,10 +7,9 @@ import re
 
 import pytest
 import yaml
-from entropy_valley.experiment.config.expand import overlay
 from workspace import ROOT, STUB, Workspace, by_rule, sets
 
-from entropy_valley.experiment.config.load import merge
+from entropy_valley.experiment.config.load import merge, overlay
 from entropy_valley.experiment.runs.audit import MISSING, Audit
 from entropy_valley.experiment.runs.jobs import listed
 
