@@ -55,7 +55,7 @@ def run_here(name, spec, input=(), output=(), execution=None, threads=1, rule=No
     """
     execution = json.loads(json.dumps(execution, default=_plain))
     snakemake = snakemake_object(rule or name, spec, input, output, execution, threads, wildcards=wildcards)
-    with mock.patch.object(job, "job_of", lambda given: contextlib.nullcontext(job.ScriptJob(given))):
+    with mock.patch.object(job, "job_of", lambda given, **_: contextlib.nullcontext(job.ScriptJob(given))):
         run_script(name, snakemake)
 
 

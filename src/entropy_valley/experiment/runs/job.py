@@ -46,7 +46,7 @@ def rule_of(name: str, log: str) -> str:
 
 
 @contextlib.contextmanager
-def job_of(snakemake: Any) -> Iterator[ScriptJob]:
+def job_of(snakemake: Any, uses_torch: bool = True) -> Iterator[ScriptJob]:
     """The job of a script, from the object that Snakemake gives it.
 
     What the process says goes into the log. It ends with the process that started it, and what it has started by
@@ -54,7 +54,7 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
     :mod:`entropy_valley.machine`, checked before the first use where ``execution`` has a ``check``. A job whose
     ``execution`` has no ``confirm`` reads nothing from the network. Bad input ends it with one line and exit status 2.
     With a resource ``requeue_before`` (seconds), it saves its work and requeues itself before its time limit, see
-    :func:`.machine.nears_its_limit`.
+    :func:`.machine.nears_its_limit`. A job that does not use torch spares transformers its import, which takes seconds.
     """
     machine.end_with_parent(signal.SIGTERM, os.getppid())
     with errors.in_one_line():
@@ -65,6 +65,8 @@ def job_of(snakemake: Any) -> Iterator[ScriptJob]:
         job = ScriptJob(snakemake)
         if "confirm" not in job.execution:
             os.environ["HF_HUB_OFFLINE"] = "1"
+        if not uses_torch:  # both are transformers' own: without the second it warns that there is no torch
+            os.environ |= {"USE_TORCH": "0", "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1"}
         if count := snakemake.resources.get("gpu", 0):
             _held.update(machine.claimed(count, os.environ))
             if _held:
