@@ -156,9 +156,7 @@ rule length_ratios:
     input:
         pairs=rules.corpus.output.train,
         backbones=lambda w: [
-            path
-            for name in params.tokenizers(EXPERIMENT, w.direction)
-            for path in backbone_files(name)
+            path for name in params.tokenizers(EXPERIMENT, w.direction) for path in backbone_files(name)
         ],
     output:
         LENGTH_RATIOS,
