@@ -45,7 +45,7 @@ def record(path):
 
 
 def spec_of(spec):
-    """What the numbers of a rule's jobs depend on: a function of `params`, or of the rule's file where nothing else
+    """What the numbers of a rule's jobs depend on: a function of `params`, or of this file where nothing else
     needs it, for the wildcards of a job. Ends the run for a set that no run has."""
     return lambda wildcards: params.spec_of(EXPERIMENT, spec, dict(wildcards.items()))
 
@@ -99,6 +99,40 @@ def reading(source):
         folder=paths.dataset_folder(EXPERIMENT, download.folder) if download else None,
         rows=EXPERIMENT.sources[source].total,
         confirm=EXPERIMENT.confirm,  # small archives, such as those of test sets, are downloaded where they are read
+    )
+
+
+def dataset_spec(experiment, dataset):
+    """For the download of a data set, by the name of its folder."""
+    return files.canonical(paths.downloaded_datasets(experiment)[dataset].download._asdict())
+
+
+def overlap_spec(experiment, direction, testset):
+    """For the counts of test sentences that occur in training."""
+    train = params.corpus_digests(experiment, direction) if direction in TRAINED else {}
+    made_from = params.testset_digests(experiment, direction, [testset]) | train
+    return files.canonical({"revision": revisions.OVERLAP, "made_from": made_from})
+
+
+def length_ratios_spec(experiment, direction):
+    """For the ratios of lengths under each tokenizer of a direction."""
+    families = {name: experiment.backbones[name].family for name in params.tokenizers(experiment, direction)}
+    made_from = params.corpus_digests(experiment, direction)
+    for name in families:
+        made_from[f"backbone {name}"] = params.checkpoint_digest(experiment, name)
+    return files.canonical({"revision": revisions.LENGTH_RATIOS, "tokenizers": families, "made_from": made_from})
+
+
+def tokens_spec(experiment, direction, backbone, testset):
+    """For the token counts of a test set, which depend on the tokenizer alone."""
+    made_from = params.testset_digests(experiment, direction, [testset])
+    return files.canonical(
+        {
+            "backbone": backbone,
+            "family": experiment.backbones[backbone].family,
+            "revision": revisions.TOKENS,
+            "made_from": {"backbone": params.checkpoint_digest(experiment, backbone)} | made_from,
+        }
     )
 
 
@@ -236,6 +270,12 @@ def metrics(wildcards):
     )
 
 
+def comet_spec(experiment, checkpoint):
+    """For the download of a COMET checkpoint, by the name of its folder."""
+    section = schema.checkpoints(experiment.scoring)[paths.downloaded_comets(experiment)[checkpoint]]
+    return files.canonical({"repository": section.checkpoint, "revision": section.revision})
+
+
 # Tables and figures.
 
 
@@ -280,3 +320,31 @@ def page_inputs(wildcards):
 def evaluated(wildcards):
     """The cells of the two systems."""
     return matrix.evaluated_cells(EXPERIMENT, wildcards.direction)
+
+
+def pack_spec(experiment, direction):
+    """For a pack: the two systems, the metric that chooses sentences, how many of each bucket, the seed."""
+    settings, cells = experiment.human_evaluation, matrix.evaluated_cells(experiment, direction)
+    made_from = params.testset_digests(experiment, direction, [cells[0].testset])
+    for home in map(SETS.home.get, cells):
+        made_from[f"scores {home.run.backbone} {home.name}"] = params.digest(params.scores(experiment, home))
+    return files.canonical(
+        {
+            "revision": revisions.HUMAN_EVALUATION,
+            "cells": [cell.key() for cell in cells],
+            "metrics": [dataclasses.asdict(schema.metrics_of(experiment.scoring)[0])],
+            "sentences": settings.sentences.model_dump(),
+            "pack_seed": settings.seed,
+            "made_from": made_from,
+        }
+    )
+
+
+def of_pack(**settings):
+    """For what is made of a pack, with these settings beside."""
+
+    def spec(experiment, direction, annotator=None):
+        made_from = {"pack": params.digest(pack_spec(experiment, direction))}
+        return files.canonical({"revision": revisions.HUMAN_EVALUATION, **settings, "made_from": made_from})
+
+    return spec

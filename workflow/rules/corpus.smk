@@ -10,11 +10,6 @@ LENGTH_RATIOS = f"{CORPUS}/length_ratios.json"
 TOKENS = f"{R}/{{direction}}/{{backbone}}/tokens/{{testset}}.jsonl"
 
 
-def dataset_spec(experiment, dataset):
-    """For the download of a data set, by the name of its folder."""
-    return files.canonical(paths.downloaded_datasets(experiment)[dataset].download._asdict())
-
-
 rule fetch_dataset:
     """Download a data set once, and keep which commit it is."""
     output:
@@ -117,13 +112,6 @@ TRAINED = {
 }
 
 
-def overlap_spec(experiment, direction, testset):
-    """For the counts of test sentences that occur in training."""
-    train = params.corpus_digests(experiment, direction) if direction in TRAINED else {}
-    made_from = params.testset_digests(experiment, direction, [testset]) | train
-    return files.canonical({"revision": revisions.OVERLAP, "made_from": made_from})
-
-
 rule overlap:
     """Count the test sentences that occur in the training pairs, for the footnotes of tables."""
     input:
@@ -140,15 +128,6 @@ rule overlap:
         spec=spec_of(overlap_spec),
     script:
         "../scripts/corpus.py"
-
-
-def length_ratios_spec(experiment, direction):
-    """For the ratios of lengths under each tokenizer of a direction."""
-    families = {name: experiment.backbones[name].family for name in params.tokenizers(experiment, direction)}
-    made_from = params.corpus_digests(experiment, direction)
-    for name in families:
-        made_from[f"backbone {name}"] = params.checkpoint_digest(experiment, name)
-    return files.canonical({"revision": revisions.LENGTH_RATIOS, "tokenizers": families, "made_from": made_from})
 
 
 rule length_ratios:
@@ -175,19 +154,6 @@ rule length_ratios:
         ),
     script:
         "../scripts/tokens.py"
-
-
-def tokens_spec(experiment, direction, backbone, testset):
-    """For the token counts of a test set, which depend on the tokenizer alone."""
-    made_from = params.testset_digests(experiment, direction, [testset])
-    return files.canonical(
-        {
-            "backbone": backbone,
-            "family": experiment.backbones[backbone].family,
-            "revision": revisions.TOKENS,
-            "made_from": {"backbone": params.checkpoint_digest(experiment, backbone)} | made_from,
-        }
-    )
 
 
 rule tokens:

@@ -12,34 +12,6 @@ wildcard_constraints:
     annotator="|".join(EXPERIMENT.human_evaluation.annotators),
 
 
-def pack_spec(experiment, direction):
-    """For a pack: the two systems, the metric that chooses sentences, how many of each bucket, the seed."""
-    settings, cells = experiment.human_evaluation, matrix.evaluated_cells(experiment, direction)
-    made_from = params.testset_digests(experiment, direction, [cells[0].testset])
-    for home in map(SETS.home.get, cells):
-        made_from[f"scores {home.run.backbone} {home.name}"] = params.digest(params.scores(experiment, home))
-    return files.canonical(
-        {
-            "revision": revisions.HUMAN_EVALUATION,
-            "cells": [cell.key() for cell in cells],
-            "metrics": [dataclasses.asdict(schema.metrics_of(experiment.scoring)[0])],
-            "sentences": settings.sentences.model_dump(),
-            "pack_seed": settings.seed,
-            "made_from": made_from,
-        }
-    )
-
-
-def of_pack(**settings):
-    """For what is made of a pack, with these settings beside."""
-
-    def spec(experiment, direction, annotator=None):
-        made_from = {"pack": params.digest(pack_spec(experiment, direction))}
-        return files.canonical({"revision": revisions.HUMAN_EVALUATION, **settings, "made_from": made_from})
-
-    return spec
-
-
 rule human_pack:
     """Choose the sentences of a direction, hide which system is which, and write the guidelines."""
     input:

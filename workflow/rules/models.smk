@@ -155,12 +155,6 @@ rule check:
 COMET = f"{R}/checkpoints/{{checkpoint}}.json"
 
 
-def comet_spec(experiment, checkpoint):
-    """For the download of a COMET checkpoint, by the name of its folder."""
-    section = schema.checkpoints(experiment.scoring)[paths.downloaded_comets(experiment)[checkpoint]]
-    return files.canonical({"repository": section.checkpoint, "revision": section.revision})
-
-
 rule fetch_comet:
     """Download a COMET checkpoint once, and keep which one it is."""
     output:
