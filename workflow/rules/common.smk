@@ -45,8 +45,8 @@ def record(path):
 
 
 def spec_of(spec):
-    """What the numbers of a rule's jobs depend on: a function of `params`, or of this file where nothing else
-    needs it, for the wildcards of a job. Ends the run for a set that no run has."""
+    """What the numbers of a rule's jobs depend on: a function of `params`, or of this file where nothing else needs it,
+    for the wildcards of a job. Ends the run for a set that no run has."""
     return lambda wildcards: params.spec_of(EXPERIMENT, spec, dict(wildcards.items()))
 
 

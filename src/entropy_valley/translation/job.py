@@ -1,7 +1,8 @@
 """What all jobs of the workflow on a run's model share.
 
 :class:`RunModel` is the model with its spec, its store and its counts. It is loaded at the first miss of the store.
-What a job knows without the weights is read in milliseconds: one with nothing to compute never imports torch.
+A job with nothing to compute reads no weights; it still takes the seconds in which transformers is imported, for the
+tokenizer.
 """
 
 from __future__ import annotations
