@@ -1,7 +1,5 @@
 """The JSON schema of a config file, `config/schema.json`: `python -m pytest tests/config/test_configs.py --renew`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@
 classifiers, or in a line of text; for those that state none, it is the title of their licence file.
 """
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import Distribution, distribution
 from pathlib import Path

@@ -5,8 +5,6 @@ python .ci/ship.py llada-tiny adapters results/demo
 python .ci/ship.py llada-tiny-human page docs/translate.md    # its translations of a newcomer's sentences, as they come
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

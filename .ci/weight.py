@@ -4,8 +4,6 @@ It fails if a package is above its budget, `[tool.weight]` in pyproject.toml. A 
 in the same commit, and so says what it weighs.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 import tokenize

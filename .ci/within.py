@@ -4,8 +4,6 @@ be those of one machine.
     python .ci/within.py TIMES COMMAND…
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 The stock forward with torch's fused attention under a mask, float32 softmax: no handicap beyond the method's own.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass

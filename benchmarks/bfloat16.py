@@ -11,8 +11,6 @@ as PEFT runs it. On a CPU. LLaDA's and Dream's widths, with 4 layers and 32,000 
         --vocabulary 32000
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import json

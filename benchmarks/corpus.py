@@ -6,8 +6,6 @@ Made-up pairs of WMT19's lengths are written as the Parquet files of a hub repos
 200,000 + 2,000 are drawn under the paper's filters.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import resource

@@ -13,8 +13,6 @@ prefix attention, under which the model is another function. The public server d
 with the same tokens, is not measured.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import functools

@@ -22,8 +22,6 @@ tokens by less than 1e-6. With the demo's LLaDA-tiny, none of 200 development se
 float32, and the mean toy COMET by at most 0.0014 in each of the nine sets.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

@@ -6,8 +6,6 @@ Entropy-Valley on a small random-weight model; each quantity is varied by itself
 take turns.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What the benchmarks share: their options, clock and gauges, and what there is to know of the machine."""
 
-from __future__ import annotations
-
 import argparse
 import platform
 import statistics

@@ -1,7 +1,5 @@
 """Where engine and reference part, and whether rounding alone decides there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Each runs from a checkout of its authors, whose folder the user names. Nothing o
 called.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

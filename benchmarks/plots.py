@@ -1,7 +1,5 @@
 """The benchmarks' figures, in the look of all others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

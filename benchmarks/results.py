@@ -6,8 +6,6 @@ Writes 540 cells of 2,037 sentences (3 backbones, 3 directions, 3 seeds, 4 lengt
 temporary folder, about 400 MB, and loads them in processes of their own.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import resource

@@ -8,8 +8,6 @@ embeddings, their mean. It then compares the logits with those of transformers' 
 family is ``benchmarks.smollm2:SMOLLM2``, with this clone's folder in ``PYTHONPATH``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import struct
 import sys

@@ -10,8 +10,6 @@ For LLaDA-8B, beside the products: a padded decoding pass moves 82 GB, with ``de
 training pass of 8,192 tokens, with adapters in float32, 1,461 GB, with ``training.compile_layers`` 445 GB.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -8,8 +8,6 @@ and the peak memory above the weights; writes the table as CSV.
     python benchmarks/training.py --shape 8b --device cuda --batch 128 --rank 64
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import os

@@ -25,8 +25,6 @@ Under a heading with such lines, every number with a decimal point that is not i
 ``9 of 9`` is a claim: it must have expressions, wherever it stands in the page.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import re

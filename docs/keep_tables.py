@@ -3,8 +3,6 @@
 python docs/keep_tables.py results/findings config/findings.yaml     # run in the checkout that made the results
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

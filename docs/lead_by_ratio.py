@@ -5,8 +5,6 @@
 Writes docs/numbers/results/lead_by_ratio.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from check_numbers import RESULTS

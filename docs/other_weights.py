@@ -7,8 +7,6 @@ lengths, texts of canvases that no method had chosen before, and their scores. N
 Writes docs/numbers/results/weights.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence

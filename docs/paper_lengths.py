@@ -10,8 +10,6 @@ question is how far one slot more goes: COMET of a fixed ratio with one slot mor
 ratios of ``tab:ratio_sweep``.
 """
 
-from __future__ import annotations
-
 import csv
 import itertools
 import re

@@ -5,8 +5,6 @@ It needs Chromium and `pip install playwright`. After `snakemake --workflow-prof
 python docs/record_live_page.py results/demo/live.html docs/images/live.png
 """
 
-from __future__ import annotations
-
 import io
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """What jobs compute with a model, on one backbone and test set and in this process."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import shutil

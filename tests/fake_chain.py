@@ -1,7 +1,5 @@
 """A folder of results as the workflow leaves it, with headers and logs, but with made-up content."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

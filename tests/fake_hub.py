@@ -1,7 +1,5 @@
 """A hub on this machine: what huggingface_hub asks of the real one, and a count of what it was given."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Ratings by simulated annotators of made-up systems: a pack, forms, and what they say."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -7,8 +7,6 @@ of what jobs write, make the run again (about ten minutes on one core); after a 
     PYTHONPATH=src:tests python tests/finished.py golden
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Changes of a folder of results, and records that are made to fit them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Snakemake in processes forked from one that has imported it: importing takes longer than a dry run."""
 
-from __future__ import annotations
-
 import functools
 import multiprocessing
 import os

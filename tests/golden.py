@@ -1,7 +1,5 @@
 """Tiny runs of every stage, and what of their files is compared with ``golden.json``: see test_golden.py."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import math

@@ -1,7 +1,5 @@
 """The bytes that a computation holds, of tensors with or without data."""
 
-from __future__ import annotations
-
 import weakref
 
 import torch

@@ -1,7 +1,5 @@
 """The jobs that Snakemake lists for a config, without starting a Python for each dry run."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -1,7 +1,5 @@
 """Run the script of a rule as Snakemake does, without Snakemake's workflow."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -5,8 +5,6 @@ a build of torch for CUDA, as `pip install torch==2.11.0` is; such a build is im
 does not install beside numpy 2: its passes are skipped where it is missing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 

@@ -1,8 +1,6 @@
 """What DEPENDENCIES.md and LICENCES.md say of the packages is what the code imports and the lock pins; and the conda
 environments of the stages, which take their pins from it."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

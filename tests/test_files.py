@@ -1,7 +1,5 @@
 """Files are written whole or not at all, and what cannot be read is named with its line."""
 
-from __future__ import annotations
-
 import errno
 import json
 import math

@@ -5,8 +5,6 @@ These are compared with a tolerance, because another CPU adds in another order. 
 versions are left out.
 """
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What only a GPU can answer: `pytest -m gpu`. `entropy-valley check --thorough` asks more."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

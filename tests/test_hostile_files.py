@@ -1,8 +1,6 @@
 """Files of others: forms, checkpoints, adapters and shards of a store. Whatever they are, reading them ends soon: with
 their content, or with one error that names file, place, value and remedy. Nothing of them is executed."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Downloads from a hub on this machine: whole, broken off, moved on, gated, pickled, spoilt, not there at all."""
 
-from __future__ import annotations
-
 import random
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock

@@ -1,7 +1,5 @@
 """How the job of a script begins and ends: its params, its log, its signals, and the GPUs that it takes."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """What `import entropy_valley` gives: the names of a library user, and no torch before they are used."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import subprocess

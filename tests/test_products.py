@@ -1,7 +1,5 @@
 """Products of float32 matrices on a CPU: how exact they are, and what a row depends on."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.nn.functional import linear

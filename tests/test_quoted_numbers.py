@@ -1,7 +1,5 @@
 """README and docs quote the numbers of their CSV files; `docs/check_numbers.py` names those that differ."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

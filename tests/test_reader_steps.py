@@ -4,8 +4,6 @@ A file is entered when one of its functions runs. A jump is a call from a functi
 function of another; what other libraries call in between is passed over. Imports do not count.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A record says what a result was made from."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.metadata
 import json

@@ -4,8 +4,6 @@ Records are made to fit the changes. Tables, figures and pages are in ``tables/t
 models of a run in ``workflow/test_smallest_demo.py``.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 

@@ -1,7 +1,5 @@
 """Adapters of tiny checkpoints, tiny by us or by PEFT on the authors' module names."""
 
-from __future__ import annotations
-
 import torch
 from safetensors.torch import load_file
 

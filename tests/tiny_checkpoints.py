@@ -1,7 +1,5 @@
 """Tiny random checkpoint folders for tests, and for the comparison in exactness.py, with their fixtures."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A tiny corpus and the ways tests train on it."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

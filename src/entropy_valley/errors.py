@@ -1,7 +1,5 @@
 """The exception for bad input, and how a script ends on it."""
 
-from __future__ import annotations
-
 import contextlib
 import difflib
 import os

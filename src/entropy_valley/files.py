@@ -1,7 +1,5 @@
 """Files: read with clear errors, written whole or not at all, and named by digests of their content."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import functools

@@ -3,8 +3,6 @@
 Only what downloads imports huggingface_hub: that takes half a second, and reads the environment.
 """
 
-from __future__ import annotations
-
 import contextlib
 import glob
 import re

@@ -1,7 +1,5 @@
 """This machine: its CPU, free memory and disk, GPUs for a job, the processes of jobs, and what SLURM says of them."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import importlib.metadata

@@ -5,8 +5,6 @@ it is. In params and keys of results, it has a digest of its code behind its nam
 it is another one.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import importlib

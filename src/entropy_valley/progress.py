@@ -1,7 +1,5 @@
 """Progress bars: live on a terminal, a plain line from time to time in a log."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from typing import Any

@@ -11,8 +11,6 @@ as a table, has none: Snakemake knows when to make it again. :func:`require_soun
 each other before a table is made.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

@@ -7,8 +7,6 @@ a kill or an edited one, is ignored, and so is what is not a regular file. Delet
 At the first use the shards are read once, for the keys and where they lie; a value is parsed when it is asked for.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -3,8 +3,6 @@
 Only what cannot be text is refused. Whatever else is in a text is passed on as it is.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import unicodedata

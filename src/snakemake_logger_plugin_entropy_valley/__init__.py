@@ -4,8 +4,6 @@ A dry run is a screenful: for each rule its jobs, cells and hours, and why they 
 that is done or has failed, and how far it is. With ``-p``, ``--verbose`` or ``--quiet`` Snakemake prints its own text.
 """
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os

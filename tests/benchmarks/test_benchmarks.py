@@ -1,7 +1,5 @@
 """The benchmarks: rivals compute the same; floors and bytes are what they say."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

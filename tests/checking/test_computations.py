@@ -1,7 +1,5 @@
 """The checks that compute, on a CPU: they pass here, and find what is wrong."""
 
-from __future__ import annotations
-
 import dataclasses
 import multiprocessing
 import re

@@ -1,7 +1,5 @@
 """What a check says when it ends well, finds something, does not apply or breaks; and what comes of it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The commands in a folder that is no root of the repository, and what an installation needs for that."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """The command `translate`: what it writes is what the jobs of the workflow write, line by line."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import itertools

@@ -1,8 +1,6 @@
 """`translate` in a folder without the repository: with LLaDA-tiny, and with adapters from a hub with the authors'
 layouts."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

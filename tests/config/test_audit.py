@@ -1,7 +1,5 @@
 """The audit: the state of every cell, and the reason for it, by a dry run, headers and logs; and how it is printed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

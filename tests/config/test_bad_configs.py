@@ -1,7 +1,5 @@
 """Every mistake is one line: the file that makes it, the key, the value, and what would be right."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The configs of the repository, their schema, and how files are laid over each other."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

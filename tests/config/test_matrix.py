@@ -1,7 +1,5 @@
 """Runs and cells: those of the matrix, of tables, and of studies."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

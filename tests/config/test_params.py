@@ -1,7 +1,5 @@
 """The params of jobs: which keys of the config each depends on, and on which it does not."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

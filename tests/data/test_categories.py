@@ -1,7 +1,5 @@
 """Categories of English sentences by the authors' rules, and which sentences a challenge subset takes."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """FLORES from a folder, and from an archive on a server of this machine."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import tarfile

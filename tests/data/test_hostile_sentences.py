@@ -1,7 +1,5 @@
 """Hostile characters and files: refused with file and line, or the same from the file to the prompt."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import itertools

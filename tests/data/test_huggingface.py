@@ -1,8 +1,6 @@
 """Data sets of a hub on this machine, downloaded by the workflow's script, and of a local copy: whole, counted, in
 bounded memory."""
 
-from __future__ import annotations
-
 import io
 import tracemalloc
 

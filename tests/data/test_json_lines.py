@@ -1,7 +1,5 @@
 """Given files of pairs: from a folder as they are, and from a hub, of one commit, which the results name."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from bench import Bench
 from tiny_checkpoints import SOURCES, backbone, checkpoints, diffusion, llada, llama3, one_thread  # noqa: F401 - fixtures

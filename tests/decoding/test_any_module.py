@@ -1,7 +1,5 @@
 """Modules of transformers that the decoder does not compute: `Translator.of`, and backbones of the family `stock`."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """The authors' other length methods, against plain loops over whole forward passes."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections import Counter

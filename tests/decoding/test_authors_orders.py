@@ -1,7 +1,5 @@
 """The orders by the authors' SIG: what is decoded is what plain loops in the manner of their code decode."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import random

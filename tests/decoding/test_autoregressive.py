@@ -1,7 +1,5 @@
 """Beam search against a plain one, one sentence at a time and without a cache; and the job around it."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Several canvases of a sentence decoded, one kept: the choice is that of decoding each alone."""
 
-from __future__ import annotations
-
 import pytest
 import reference_authors
 from bench import METHODS, Bench

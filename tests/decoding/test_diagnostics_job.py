@@ -1,7 +1,5 @@
 """The diagnostics of all-mask canvases, valley and SIG, and the control that reassigns canvases, on a tiny model."""
 
-from __future__ import annotations
-
 import pytest
 from bench import METHODS
 

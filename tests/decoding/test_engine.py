@@ -1,7 +1,5 @@
 """The engine against the plain algorithm: every reveal order, what a probe reads, company, known readings, memory."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import functools

@@ -1,7 +1,5 @@
 """Whatever is decoded together, in whatever order and budget: each canvas comes out as the plain algorithm has it."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

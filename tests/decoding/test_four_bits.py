@@ -1,7 +1,5 @@
 """The precision nf4: the layers' weights in 4 bits, by bitsandbytes; and by a stand-in for it that keeps all bits."""
 
-from __future__ import annotations
-
 import sys
 import types
 

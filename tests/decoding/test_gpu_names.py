@@ -3,8 +3,6 @@
 There is no GPU here: a model that is asked for on one runs on the CPU, and ``nvidia-smi`` is a list of names.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """The LM head: values of slots, the SIG of slots, and a bfloat16 model's logits in float32, or rounded as it rounds."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

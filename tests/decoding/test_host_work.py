@@ -5,8 +5,6 @@ product. A host waits for a GPU when it reads a value, when it asks for rows who
 it copies a list there. It does not wait for a copy from pinned memory (:mod:`entropy_valley.model.attention`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections import Counter

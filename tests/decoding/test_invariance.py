@@ -7,8 +7,6 @@ The price, counted for EV on WMT22 in the 8B model: 1.1 % more tokens and 3.5 % 
 of 200 sentences, 14.3 % of the tokens are padding.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from collections import Counter

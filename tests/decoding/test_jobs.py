@@ -1,7 +1,5 @@
 """From a test set to translations, in this process unless a test is about processes."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

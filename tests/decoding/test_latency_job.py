@@ -1,7 +1,5 @@
 """The benchmark of one method, on a tiny random model and a clock that the test turns."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 

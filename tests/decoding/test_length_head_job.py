@@ -1,7 +1,5 @@
 """From training pairs to a length head to canvases and translations, on a tiny random model."""
 
-from __future__ import annotations
-
 import pytest
 from bench import METHODS, Bench
 

@@ -1,7 +1,5 @@
 """From training pairs to statistics to canvases, on a tiny random model."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 

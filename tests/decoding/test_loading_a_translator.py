@@ -1,7 +1,5 @@
 """`Translator.load`: checkpoints and adapters in their authors' layouts, from folders and from a hub."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Guessed states in passes that have room: other passes, and the same results and counts."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

@@ -1,7 +1,5 @@
 """What a pass of a released model holds at most, counted on tensors that have sizes but no data."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode

@@ -1,7 +1,5 @@
 """What a user's own reveal order or variable-length decoder may get wrong: one line each, and no endless decoding."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

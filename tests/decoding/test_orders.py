@@ -1,7 +1,5 @@
 """The reveal orders on hand-made values, and what holds for all of them."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

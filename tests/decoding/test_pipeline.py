@@ -1,7 +1,5 @@
 """One way to decode: with and without a store, whatever is shared, each sentence is the plain reference's."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Prompts that are not computed in every pass: exactly under prefix attention, else as the plain approximation."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """One job translates with all cells of a set: it loads the model once, and writes what each cell has alone."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 

@@ -1,7 +1,5 @@
 """The library's front door gives what a length_method and the reference decoder give sentence by sentence."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Reveal orders and variable-length decoders of docs/extending.md, as a user would follow it, and wrong ones."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Decoders that change the canvas: by hand, and against their plainest form."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The tiny models as they come with the package: whole, small, and what the command in their records makes."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import itertools

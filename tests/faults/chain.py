@@ -1,7 +1,5 @@
 """The chain of :mod:`stages`, run once and undisturbed: what is there before each stage and after it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Jobs in processes forked from one that has imported what they need: a trial takes a second, most of it work."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import multiprocessing

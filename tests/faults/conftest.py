@@ -1,7 +1,5 @@
 """What the trials share; their seed, and the line that counts them."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections import Counter

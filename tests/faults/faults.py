@@ -1,7 +1,5 @@
 """What goes wrong in a job: each fault is armed in the job's own process, before its script runs."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource

@@ -1,7 +1,5 @@
 """What jobs import, once for all of them: see children.py."""
 
-from __future__ import annotations
-
 import importlib
 import os
 

@@ -1,7 +1,5 @@
 """The stages of a tiny chain of jobs, from a corpus to a table, and the files that it starts from."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Runs of the smallest demo: killed at any moment, and two on one folder of results."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -3,8 +3,6 @@
 Each trial draws a stage, a fault and its moment; ``ENTROPY_VALLEY_FAULT_TRIALS`` sets how many trials there are.
 """
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small pack of hostile texts, and ratings of it."""
 
-from __future__ import annotations
-
 import random
 
 import pandas as pd

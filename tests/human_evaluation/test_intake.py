@@ -1,7 +1,5 @@
 """Filled forms: what is accepted, and that every problem is listed with its cell."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

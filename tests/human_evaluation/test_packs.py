@@ -1,7 +1,5 @@
 """Packs: which sentences, which slots, and that forms tell nothing of systems."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

@@ -1,7 +1,5 @@
 """Statistics of ratings: constructed ratings of known agreement and effect, and worked examples from the literature."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hand-made probe tables: all-mask canvases that say what a test wants them to say."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -1,7 +1,5 @@
 """What figures show of all-mask canvases: the valley and the concentration of SIG; by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from entropy_valley.translation import diagnostics

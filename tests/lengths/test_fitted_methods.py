@@ -1,7 +1,5 @@
 """The selectors that are fitted to a backbone: their searches and scores under statistics made by hand."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random

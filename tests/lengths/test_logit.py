@@ -1,7 +1,5 @@
 """The conditional logit: what it finds again, and what it says of terms that do not help."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

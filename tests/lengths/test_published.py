@@ -1,7 +1,5 @@
 """Length methods after other papers, by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ratios dealt to other sentences."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from hypothesis import given

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from readings import SETTINGS, STATISTICS, choose_canvases, flat, reading
 

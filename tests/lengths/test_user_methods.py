@@ -1,7 +1,5 @@
 """A user's own length method: what works, and what its mistakes say."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

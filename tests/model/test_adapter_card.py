@@ -1,7 +1,5 @@
 """The model card beside an adapter."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

@@ -1,7 +1,5 @@
 """An adapter that would compute another function than the one that is merged is refused, with all that is wrong."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from safetensors.torch import load_file, save_file

@@ -1,7 +1,5 @@
 """Adapters in stock and in released names are one: read, merged by PEFT, and exported for PEFT."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 

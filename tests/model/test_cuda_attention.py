@@ -1,7 +1,5 @@
 """The GPU's road as far as a CPU can walk it: what the kernel is given, and a whole pass on tensors without data."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 

@@ -1,7 +1,5 @@
 """docs/models_and_data.md says what the families say."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

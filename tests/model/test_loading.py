@@ -1,7 +1,5 @@
 """Released layouts go in, stock models come out, and whatever does not fit is named."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Attention of the family's kind inside a sequence, nothing between sequences, no padding."""
 
-from __future__ import annotations
-
 import copy
 import random
 

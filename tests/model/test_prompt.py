@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from entropy_valley.errors import InputError

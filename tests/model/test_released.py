@@ -1,7 +1,5 @@
 """Special tokens: read from the tokenizer, and held against config.json, the release and the family."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """The released 7-8B checkpoints on meta tensors: every name, every shape, without a byte of weights."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Angles are exact, and LLaDA's queries and keys are rotated in float32 whatever the model's dtype."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode

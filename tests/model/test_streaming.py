@@ -1,7 +1,5 @@
 """A checkpoint of 300 MB or more is loaded in hardly more memory than its model takes, whatever its dtype is."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A family of the user's own, made as docs/extending.md says: one file outside the package."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from pathlib import Path

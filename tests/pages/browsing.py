@@ -1,7 +1,5 @@
 """Pages in a browser without a network."""
 
-from __future__ import annotations
-
 import contextlib
 
 

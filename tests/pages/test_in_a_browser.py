@@ -1,7 +1,5 @@
 """Our pages in a real browser without a network: the form of annotators, the matrix, the sentences of a test set."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import fake_chain

@@ -1,7 +1,5 @@
 """The live page: its decoder in JavaScript against Translator, by node; and the page in a browser."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json

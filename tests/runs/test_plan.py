@@ -1,7 +1,5 @@
 """What jobs take by their work and by finished jobs, and what they would download."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

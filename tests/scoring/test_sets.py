@@ -1,7 +1,5 @@
 """Scores of a set of cells, by every metric of a config."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Which sentences are shown, by rule."""
 
-from __future__ import annotations
-
 import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st

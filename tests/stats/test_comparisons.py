@@ -1,7 +1,5 @@
 """Which systems are tested against each other, and that their sentences are paired."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """What is retained, groups by r, and likely causes of losses; the paper's counts on WMT22."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The paper's numbers against made-up tables of ours."""
 
-from __future__ import annotations
-
 import io
 import math
 

@@ -3,8 +3,6 @@
 What disagrees in the paper itself is listed here and in docs/findings.md; a wrong digit of ours would disagree too.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 

@@ -1,7 +1,5 @@
 """Gap closure, its guards and means over runs, on frames of four sentences."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

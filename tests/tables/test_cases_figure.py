@@ -1,7 +1,5 @@
 """The figure of the cases: Chinese texts, with and without a font, and texts that are too long."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

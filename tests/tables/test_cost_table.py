@@ -1,7 +1,5 @@
 """The table of costs: the hours of finished jobs, and when it is made."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

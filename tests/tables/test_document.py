@@ -1,7 +1,5 @@
 """The document of all tables and figures: what is in it, in which order, and how it is set."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

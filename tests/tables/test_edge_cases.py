@@ -3,8 +3,6 @@
 The tables are those of a finished run, whose results each test changes.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

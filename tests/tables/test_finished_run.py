@@ -1,7 +1,5 @@
 """Every table, figure and page of a finished run, as they were before."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -3,8 +3,6 @@
 The results are those of a finished run. Each manipulation keeps all files readable, and would print a wrong number.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 from pathlib import Path

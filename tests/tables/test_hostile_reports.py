@@ -1,7 +1,5 @@
 """Hostile texts in tables, pages, figures, and CSV files."""
 
-from __future__ import annotations
-
 import csv
 import zipfile
 from html.parser import HTMLParser

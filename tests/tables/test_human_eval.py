@@ -1,7 +1,5 @@
 """The human evaluation beside the paper: each of its numbers has its place, and simulated annotators none."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

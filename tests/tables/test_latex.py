@@ -1,7 +1,5 @@
 """Tables in LaTeX: every table compiles by itself and fits into a two-column paper, whatever its texts are."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd

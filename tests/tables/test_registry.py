@@ -1,7 +1,5 @@
 """Which reports a config has, and what the config says of them."""
 
-from __future__ import annotations
-
 import functools
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Reports through the script of their rule, and what a new one takes."""
 
-from __future__ import annotations
-
 import re
 
 import finished

@@ -1,7 +1,5 @@
 """The pages of sentences: which systems are on them, and from which files."""
 
-from __future__ import annotations
-
 import json
 import re
 

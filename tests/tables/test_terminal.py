@@ -1,7 +1,5 @@
 """`entropy-valley show`: the numbers of a table, on terminals of any width."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd

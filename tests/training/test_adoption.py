@@ -1,7 +1,5 @@
 """A given adapter, in either layout, becomes one like our own; what it adapts otherwise is written down."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """The authors' readings of LoRA-SFT: each differs from ours, and a plain oracle agrees with it."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

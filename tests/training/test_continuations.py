@@ -1,7 +1,5 @@
 """The objective of an autoregressive family, against transformers' own loss of a padded batch."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import transformers

@@ -1,7 +1,5 @@
 """Training data: pairs, their order in training, and which slots are masked."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given

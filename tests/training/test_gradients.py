@@ -1,7 +1,5 @@
 """Gradients of the adapters, however the forward pass is run."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from tiny_training import batches_of, canvases_of

@@ -1,7 +1,5 @@
 """The loss: against one token at a time, in any cut into passes, and of a model that knows nothing."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

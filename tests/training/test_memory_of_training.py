@@ -1,7 +1,5 @@
 """The memory of a training: the model of it against a count over tensors that have sizes but no data."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from held import Held

@@ -1,7 +1,5 @@
 """The process group: on GPUs each process takes its own before NCCL connects."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """What a training tells while it runs."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from filelock import FileLock
 from slurm_cluster import QUICK, OnCluster, started

@@ -1,7 +1,5 @@
 """A SLURM of one node of its own, with pretended GPUs: how tests start it, ask it and disturb it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """What may happen to a job on a cluster, on a real SLURM: `make test-cluster`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

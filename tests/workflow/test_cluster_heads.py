@@ -1,7 +1,5 @@
 """What may happen to Snakemake while its jobs are on a cluster, on a real SLURM: `make test-cluster`."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """What Snakemake would run: the whole matrix, nothing at all, and what a change touches, job by job."""
 
-from __future__ import annotations
-
 import re
 import shutil
 

@@ -1,7 +1,5 @@
 """The commands of README and docs: each is run or planned here, or needs another machine."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

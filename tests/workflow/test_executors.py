@@ -1,7 +1,5 @@
 """The rules where jobs run otherwise: on one machine with eight GPUs, and under an executor that is not ours."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """What the logger plugin prints: a dry run in a screenful, a run job by job."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What needs the package index, for `make nightly`: two Snakemakes, two installs of the library, a storage."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What rules have in common, read from their text: captions, resources, public names of Snakemake alone."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

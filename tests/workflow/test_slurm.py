@@ -1,7 +1,5 @@
 """The workflow on a SLURM of its own: what is submitted where, and one demo system from an adapter to a table."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """The smallest demo from nothing to a table, a figure and pages, every job doing its work; a wider grid."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re

@@ -1,7 +1,5 @@
 """Options of Snakemake, and workflows around this one, do here what Snakemake's manual says."""
 
-from __future__ import annotations
-
 import json
 import re
 

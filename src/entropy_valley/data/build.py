@@ -1,7 +1,5 @@
 """The corpus files of a direction: train, dev and test rows ``{id, source, target}``; their overlap."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any

@@ -1,7 +1,5 @@
 """Dates, lists, names and numbers in English sentences, by the rules of the paper's authors; the challenge subset."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice

@@ -1,7 +1,5 @@
 """Data sets of the Hugging Face hub as folders: downloaded once, of one commit, with the digest of every file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

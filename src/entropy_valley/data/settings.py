@@ -1,7 +1,5 @@
 """The settings of training pairs and test sets: the keys of `corpus`."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt

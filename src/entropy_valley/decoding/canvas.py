@@ -11,8 +11,6 @@ multiple of ``refresh`` the rows of the prompt are computed, as in all passes of
 attend to the keys and values that the prompt had in the last such pass.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import heapq

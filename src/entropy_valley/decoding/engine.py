@@ -33,8 +33,6 @@ the same file. This holds for passes of at least 4 tokens and an FFN width that 
 here has: below that, a CPU's BLAS rounds a row by its place in the pass.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -10,8 +10,6 @@ Blocks of the vocabulary are joined by the chain rule: the divergence of the who
 weighted with p, and that between the parts' two masses. Again no term cancels another.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import functools

@@ -6,8 +6,6 @@ again is computed again. The row that slot 0 of a shifted family is read from be
 every pass.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence

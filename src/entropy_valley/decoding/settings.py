@@ -1,7 +1,5 @@
 """The settings of decoding: the keys of `decoding`."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field, PositiveInt

@@ -10,8 +10,6 @@ DAEDAL is after "Beyond Fixed: Training-Free Variable-Length Denoising for Diffu
 code (github.com/yjyddq/rho-EOS at 69992ca).
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence

@@ -25,8 +25,6 @@ folder that it is in), and what it was made by: ``decoder``, ``data_digest``, ``
 ``shifted``, and ``signature.NAME`` of each metric.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

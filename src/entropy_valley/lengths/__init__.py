@@ -1,7 +1,5 @@
 """The length methods. A new one is a class and its line here, or a user's own ``module:Class``."""
 
-from __future__ import annotations
-
 from entropy_valley.lengths import baselines, ev
 from entropy_valley.lengths.base import (
     LENGTH_METHODS,

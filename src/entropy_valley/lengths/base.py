@@ -5,8 +5,6 @@ settings, with its name as the default of ``method``, and a line in :mod:`entrop
 the end of the page calls it.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import operator

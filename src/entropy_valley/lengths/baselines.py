@@ -4,8 +4,6 @@ First Fixed Ratio, Oracle, and methods that probe less or decode more than EV. T
 LR-style, SmartCrop-style, partial unmask, CAL, DAEDAL. Last a control that permutes EV's ratios.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

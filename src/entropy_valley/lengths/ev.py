@@ -4,8 +4,6 @@
 paper's limitations propose.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 import statistics

@@ -4,8 +4,6 @@
 backbone has none, and the mean of its final-norm states over the tokens of the prompt alone stands for it.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

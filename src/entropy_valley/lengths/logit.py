@@ -5,8 +5,6 @@ log-likelihood is convex in the weights. Weights have the sign of a cost: the ca
 likeliest.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The settings of what length methods learn of a backbone, and of what figures show of its all-mask canvases."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt

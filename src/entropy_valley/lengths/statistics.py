@@ -1,7 +1,5 @@
 """What length methods may know of training pairs: their lengths, and a backbone's confidence at each length."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence

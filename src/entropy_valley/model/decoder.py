@@ -5,8 +5,6 @@ they cannot do is here: attention inside packed sequences, a last layer on the r
 whatever the weights are, and layers that are compiled but for their attention.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

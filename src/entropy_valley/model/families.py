@@ -3,8 +3,6 @@
 A new one is a section here and a name in :data:`FAMILIES`, or a user's own ``module:NAME``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import sys

@@ -1,7 +1,5 @@
 """From a checkpoint folder, downloaded or not, and an adapter to a frozen model."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import functools

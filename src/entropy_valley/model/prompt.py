@@ -1,7 +1,5 @@
 """The prompt before the canvas, and what attends to it."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Any module of transformers in the place of the decoder: slower, and with the logits that it has by itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

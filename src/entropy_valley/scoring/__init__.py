@@ -1,8 +1,6 @@
 """The metrics by name. A metric is a class (:mod:`.metrics`, with BLEU and chrF; :mod:`.comet`); :mod:`.sets` has each
 score the translations of a set."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from entropy_valley import plugins

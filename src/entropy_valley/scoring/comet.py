@@ -1,7 +1,5 @@
 """Scores by COMET checkpoints, in batches without padding: a score does not depend on the other segments."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Folders of COMET checkpoints: where they come from, whether they are whole, how they are loaded."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import warnings

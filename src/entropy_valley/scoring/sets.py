@@ -1,7 +1,5 @@
 """The scores of a set of cells: each metric is loaded once, and scores the translations of all cells."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest

@@ -5,8 +5,6 @@
 checkpoint's digest and the first losses of its pre-training; ``checkpoint.json`` in the checkpoint has its settings.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The LoRA adapter of a training: attached by PEFT, and saved."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from collections.abc import Sequence
 from pathlib import Path

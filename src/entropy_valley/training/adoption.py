@@ -1,7 +1,5 @@
 """A given adapter instead of training: fetched, checked by its matrices, written in our layout."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 import sys

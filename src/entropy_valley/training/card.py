@@ -1,7 +1,5 @@
 """The model card of an adapter: what the Hugging Face hub shows of its folder. It is not tracked: edit it freely."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

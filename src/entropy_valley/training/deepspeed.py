@@ -1,7 +1,5 @@
 """The DeepSpeed engine around an adapted model, and the checkpoints that a killed training goes on from."""
 
-from __future__ import annotations
-
 import functools
 import os
 import pickle

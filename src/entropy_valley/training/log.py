@@ -1,7 +1,5 @@
 """Reports of a training run: TensorBoard scalars, a progress bar, the history of losses."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

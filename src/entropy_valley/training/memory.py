@@ -4,8 +4,6 @@ The bytes of a token are counted from what torch keeps for the backward pass of 
 weights. ``tests/training/test_memory_of_training.py`` compares them with a count over the real shapes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import resource
 import socket

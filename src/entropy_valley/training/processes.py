@@ -1,7 +1,5 @@
 """One process per device, its threads and its precision: torchrun starts several processes, one runs without it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

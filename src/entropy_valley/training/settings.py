@@ -1,7 +1,5 @@
 """The settings of fine-tuning: the keys of `training`."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal

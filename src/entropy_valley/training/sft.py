@@ -1,7 +1,5 @@
 """LoRA fine-tuning: an explicit loop around a DeepSpeed engine; masked-diffusion or next-token loss."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Translations of an autoregressive backbone: beam search, only for the sentences that the store has not."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -6,8 +6,6 @@ default of a checkpoint leaks in; and the log-probability of the best hypothesis
 ``generate`` would keep the scores of every step and token for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

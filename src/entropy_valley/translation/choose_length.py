@@ -1,7 +1,5 @@
 """A canvas length for anybody's model: all that is needed is a function from token ids to logits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What figures show of all-mask canvases: the entropy valley, and the concentration of SIG. It chooses nothing."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import Counter

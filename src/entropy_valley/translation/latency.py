@@ -4,8 +4,6 @@ A benchmark: no two runs of it give the same seconds. The clock runs from the pr
 translation, choice of the canvas included.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import functools

@@ -4,8 +4,6 @@
 which a :class:`.Runner` does: for the workflow's jobs, the library, the latency benchmark and ``benchmarks/``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """The settings of translation: the keys of `autoregressive` and `latency`, and a system of other tables."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field, PositiveInt

@@ -6,8 +6,6 @@ Each result goes into the store as soon as it is there, so that a repeated job c
 model where nothing is. The rows are made of the same results.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections import Counter, defaultdict

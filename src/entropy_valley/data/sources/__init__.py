@@ -4,8 +4,6 @@ A source with ``splits`` keeps train, dev and test apart itself. The others give
 drawn from these (see :mod:`entropy_valley.data.sampling`).
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Union
 
 from pydantic import Field, TypeAdapter, ValidationError

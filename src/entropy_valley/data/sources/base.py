@@ -1,7 +1,5 @@
 """What every source of sentence pairs has in common."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A user's own files: two text files, tab-separated values, or JSON Lines."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Its files are Parquet, SUBSET/SPLIT-*.parquet. pyarrow reads them a thousand row
 need no more memory than one million.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal

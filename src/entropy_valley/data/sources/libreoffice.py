@@ -1,7 +1,5 @@
 """LibreOffice's help, translated by its teams, from Debian's packages; and mixtures of such sources."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

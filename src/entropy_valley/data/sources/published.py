@@ -1,7 +1,5 @@
 """Published corpora and test sets: WMT22, FLORES-200 and Tatoeba, from a folder or downloaded once into the cache."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import zipfile

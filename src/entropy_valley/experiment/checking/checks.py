@@ -1,7 +1,5 @@
 """What a check is, and the checks of the installation and the device, for which torch may be missing."""
 
-from __future__ import annotations
-
 import sys
 import time
 import traceback

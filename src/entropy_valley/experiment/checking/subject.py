@@ -1,7 +1,5 @@
 """What is checked: the device, and the shapes and sizes of the config's backbones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Inspect an experiment and its results, translate, or export an adapter."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 import importlib.metadata

@@ -1,7 +1,5 @@
 """`entropy-valley audit`: the state of each cell in a screenful, as a file, and as a page for a browser."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

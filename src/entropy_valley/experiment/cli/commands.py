@@ -4,8 +4,6 @@ What a command needs is imported when it runs: the help is there at once, and `t
 without the workflow's packages.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import importlib

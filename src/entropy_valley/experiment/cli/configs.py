@@ -1,7 +1,5 @@
 """The config that a command looks at: that of `--configfile`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`entropy-valley verify`: does everything in a folder of results follow from its texts?"""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

@@ -3,8 +3,6 @@
 A key says at its field which other key defines its names. Without these checks jobs would fail after hours of training.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 

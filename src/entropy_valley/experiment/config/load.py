@@ -3,8 +3,6 @@
 Errors come in two rounds, all of a round at once: keys and values, then names that nothing defines and what cannot run.
 """
 
-from __future__ import annotations
-
 import functools
 import io
 import re

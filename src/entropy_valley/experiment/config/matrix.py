@@ -1,7 +1,5 @@
 """The experiment matrix: runs, cells, and the sets that jobs translate and score."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Iterator, Sequence

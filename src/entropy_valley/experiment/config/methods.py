@@ -1,7 +1,5 @@
 """The length methods and reveal orders of a config: their classes, their settings, and what they need."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from entropy_valley import plugins

@@ -5,8 +5,6 @@ change anywhere changes the params of all that follows, and Snakemake repeats ex
 kill. What only says how a job runs (folders, a device, how often to save) is in no params.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where things are. A change of these paths changes no number and never triggers re-runs."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

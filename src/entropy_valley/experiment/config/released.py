@@ -1,7 +1,5 @@
 """The models of the paper's authors with all that belongs to them, for the library."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from entropy_valley.errors import InputError, unknown

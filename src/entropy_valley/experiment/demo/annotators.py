@@ -4,8 +4,6 @@ They see what people see: source, reference, and two outputs in slots. Adequacy 
 characters that an output has, fluency its repetitions; each annotator is stricter or milder, and errs now and then.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

@@ -4,8 +4,6 @@
 are no synonyms: the source determines the translation. The words are in ``lexicon.json``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from abc import ABC, abstractmethod

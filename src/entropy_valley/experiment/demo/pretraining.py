@@ -1,7 +1,5 @@
 """Pre-training of the demo's tiny backbones: one model for several directions, on their train splits only."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Settings of the demo's pre-training and of its toy COMET."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt

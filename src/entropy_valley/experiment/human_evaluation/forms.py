@@ -4,8 +4,6 @@ Columns, scales and choices are those of the paper's appendix, "Form schema". Al
 them depends on which system an output is of.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ said of slots becomes ratings of systems.
 Forms come back from Excel, LibreOffice and the page for annotators; all cells are read as text.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

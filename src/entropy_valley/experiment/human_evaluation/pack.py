@@ -8,8 +8,6 @@ metric, rows: [{id, testset_id, a, b, bucket, difference}]}``, where ``a`` and `
 ``first`` or ``second``, and ``difference`` is the first's score minus the second's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The settings of the human evaluation."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt

@@ -4,8 +4,6 @@ Everything is of the first system minus the second. A sentence is the unit of ea
 are averaged first, never pooled as if they were different sentences.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ Which jobs run, Snakemake decides: a dry run lists them with its reasons. What a
 headers behind its set, as tables read them, and why a job has failed by its log.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What jobs would download that does not exist yet, and what they would read of the user's own that does not exist."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

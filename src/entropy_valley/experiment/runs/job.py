@@ -4,8 +4,6 @@ A script is ``with job_of(snakemake) as job:`` and the calls of a few library fu
 reads the environment when it is loaded, is imported inside the block.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

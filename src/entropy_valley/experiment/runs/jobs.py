@@ -5,8 +5,6 @@ our logger plugin, by Snakemake's public interface. Here a job gets what the con
 params that its numbers depend on, and the cells that it computes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json

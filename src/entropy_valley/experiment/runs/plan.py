@@ -4,8 +4,6 @@ The work of a job is tokens × passes × operations of the weights, see :mod:`en
 much work a second does is measured where jobs have finished, else published. Which jobs run, Snakemake decides.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ Diagnostics and autoregressive translations, less than a hundredth of the whole 
 in every pass, also where it is kept.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Collection, Mapping, Sequence

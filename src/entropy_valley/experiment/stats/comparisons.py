@@ -4,8 +4,6 @@ The sentences of two runs are the same ones: a mean over runs has no more of the
 frame of sentences, see :mod:`.frames`, or scores with a row for each sentence and a column for each system.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict

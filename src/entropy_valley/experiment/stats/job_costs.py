@@ -1,7 +1,5 @@
 """What the finished jobs of a results folder took, from Snakemake's own benchmark files."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from pathlib import Path

@@ -9,8 +9,6 @@ judged by the deviation over all; else a function of all rows. ``less`` are rows
 The table ``config`` is the config: its ``column`` is a path of keys, see :func:`.paper_comparison.settings_of`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ is none. A number with the metric ``x_std`` is the
 deviation over runs of the one with the metric ``x`` beside it.
 """
 
-from __future__ import annotations
-
 import csv
 import functools
 from dataclasses import dataclass

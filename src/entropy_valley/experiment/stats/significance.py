@@ -1,7 +1,5 @@
 """Paired tests of two systems on the same sentences: bootstrap, Wilcoxon signed-rank, Cohen's d."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

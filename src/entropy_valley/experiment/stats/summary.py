@@ -3,8 +3,6 @@
 Gap closure is the share of Oracle's lead over a fixed ratio that a method recovers, run by run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 A new one is a function in a file of this folder and a line in :data:`REPORTS`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What EV's probes cost in calls and in seconds, and what the stages of the workflow took."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ first; the paired tests are then over sentences. The patterns of placeholders an
 sentences on WMT22; it does not say how it finds its "capitalised named-entity tokens". Where EV loses: by likely cause.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

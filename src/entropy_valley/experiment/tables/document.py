@@ -1,7 +1,5 @@
 """``report.tex``: a title page, then every table and figure of a config with its caption, in the paper's order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

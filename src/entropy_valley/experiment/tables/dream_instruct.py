@@ -1,7 +1,5 @@
 """The instruction-tuned backbone's table: what each variant of its use lost in training and what it put out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any

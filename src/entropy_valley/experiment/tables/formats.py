@@ -1,7 +1,5 @@
 """What tables and figures print: the names of a config, and numbers as the paper has them."""
 
-from __future__ import annotations
-
 import functools
 import math
 import re

@@ -6,8 +6,6 @@ No run is read. The computation is in ``templates/live``: ``model.js``, ``tokeni
 and ``page.js`` draws.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 from pathlib import Path

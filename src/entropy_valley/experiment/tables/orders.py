@@ -1,7 +1,5 @@
 """Studies of reveal orders on the same canvases: how far scores lie apart, and two orders by what a source contains."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict

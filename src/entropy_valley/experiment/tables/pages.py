@@ -1,7 +1,5 @@
 """The sentences of a test set as a page: source, reference, and the outputs of all methods below each other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

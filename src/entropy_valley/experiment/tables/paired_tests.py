@@ -1,7 +1,5 @@
 """Systems tested against each other, run by run: the paired tests of all runs, and EV beside autoregressive systems."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every number of the paper beside ours, or where these are of other models, the signs and orders of its claims."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import re

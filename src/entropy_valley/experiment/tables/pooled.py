@@ -3,8 +3,6 @@
 The layouts ``pooled`` and ``ceiling``. A study of the layout ``systems`` shows the same cells place by place.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The numbers of a finished table or figure on the terminal."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The tables of trainings: their settings, their prompts, and their pairs of sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -7,8 +7,6 @@ decoded again by the plain algorithm.
 The folder may be anybody's: nothing in it is executed. What cannot be read is a difference, and the rest is checked.
 """
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A folder of results as a stranger gets it: its records and rows; and the report of what was compared."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import math

@@ -3,8 +3,6 @@
 The config is that of the results, ``config.json``. What it asks for and is not there is a difference.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Every set scored again, as its job has done it: by sacreBLEU, and by COMET with each text once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

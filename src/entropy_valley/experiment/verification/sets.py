@@ -1,7 +1,5 @@
 """The rows of each set: their sentences, texts, canvases and costs, and what the header says of each cell."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
