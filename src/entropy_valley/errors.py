@@ -50,12 +50,17 @@ def listed(names: Sequence[str], most: int = 40) -> str:
     return ", ".join(map(brief, names[:most])) + (f", … and {beyond} more" if beyond > 0 else "")
 
 
+def note(line: str) -> None:
+    """Write a line to the log, at once: it stands before what other processes write later."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def tell(error: Exception, before: str = "") -> None:
     """Write an error to the log, ``before`` it what it is about. An exception in a user's own code comes with its
     traceback, the line that says it all last."""
     if isinstance(error, UserCodeError):
         traceback.print_exception(error.__cause__)
-    print(f"{before}{error}", file=sys.stderr, flush=True)
+    note(f"{before}{error}")
 
 
 _REMEDIES: Mapping[type, str] = {
@@ -79,7 +84,7 @@ def in_one_line() -> Iterator[None]:
         tell(error, "error: ")
         sys.exit(2)
     except KeyboardInterrupt:
-        print("stopped by Ctrl-C", file=sys.stderr, flush=True)
+        note("stopped by Ctrl-C")
         sys.exit(128 + signal.SIGINT)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes there
@@ -87,7 +92,7 @@ def in_one_line() -> Iterator[None]:
     except OSError as error:
         act = _REMEDIES.get(type(error), "Free space or correct the permissions")
         problem = f"{error.filename or 'file system'}: {error.strerror or error}"
-        print(f"error: {problem}. {act}, then run the same command again.", file=sys.stderr, flush=True)
+        note(f"error: {problem}. {act}, then run the same command again.")
         sys.exit(1)
 
 

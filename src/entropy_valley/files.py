@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 
 from entropy_valley import texts
-from entropy_valley.errors import InputError, brief
+from entropy_valley.errors import InputError, brief, note
 
 # --- Reading: whatever a file is and holds, its reader ends soon, and with an InputError if it cannot be read.
 
@@ -205,7 +204,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        print(f"{folder}: another job is using it; waiting", file=sys.stderr, flush=True)
+        note(f"{folder}: another job is using it; waiting")
         lock.acquire()
     try:
         yield

@@ -6,7 +6,6 @@ Only what downloads imports huggingface_hub: that takes half a second, and reads
 import contextlib
 import glob
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -16,7 +15,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from entropy_valley import files, machine
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, note
 from entropy_valley.machine import amount
 
 CHECKPOINT_FILES = ["*.safetensors", "*.json", "tokenizer*", "merges.txt", "vocab.*", "LICENSE*", "README.md"]
@@ -142,7 +141,7 @@ def fetch(source: Listing, folder: Path, patterns: Sequence[str], key: str) -> N
     wanted = source.matching(patterns)
     place, free = folder.absolute().parent, amount(machine.free(folder))
     what = f"{source.repository} at {source.commit}: {len(wanted)} files, {amount(sum(file.size for file in wanted))}"
-    print(f"{what}, licence {source.licence}, into {place} ({free} free)", file=sys.stderr, flush=True)
+    note(f"{what}, licence {source.licence}, into {place} ({free} free)")
     constants.HF_HUB_DISABLE_XET = True  # plain HTTP resumes inside a file, XET does not
     with _clear_errors(source.repository, source.commit, key, source.kind):
         snapshot_download(

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, note
 
 ANSWER = 60  # seconds that SLURM or a driver has to answer, and until SLURM is asked again if it does not
 CGROUP, OF_PROCESS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
@@ -104,11 +104,11 @@ def claimed(count: int, variables: Mapping[str, str]) -> dict[Gpu, socket.socket
     claims = _claims(count, present)
     if not claims:
         text = f"waiting: {count} of {len(present)} GPUs wanted, jobs of another run use them"
-        print(text, file=sys.stderr, flush=True)
+        note(text)
     while not claims:
         time.sleep(random.uniform(0.2, 1.0))  # two that take one after the other do not wait for each other
         claims = _claims(count, present)
-    print("on", ", ".join(f"{gpu.name} ({gpu.uuid})" for gpu in claims), file=sys.stderr, flush=True)
+    note(f"on {', '.join(f'{gpu.name} ({gpu.uuid})' for gpu in claims)}")
     return claims
 
 
@@ -235,11 +235,11 @@ def requeue() -> None:
     """Put this SLURM job back into the queue, and wait for its end. Where SLURM refuses, the job goes on."""
     global _next_look
     _next_look = math.inf
-    print("little time is left: saved, and back to the queue", file=sys.stderr, flush=True)  # before SLURM ends it
+    note("little time is left: saved, and back to the queue")  # before SLURM ends it
     answer = ask("scontrol", "requeue", os.environ["SLURM_JOB_ID"])
     while answer.returncode == 0:
         time.sleep(ANSWER)
-    print(f"SLURM does not requeue it: {answer.stderr.strip()}", file=sys.stderr, flush=True)
+    note(f"SLURM does not requeue it: {answer.stderr.strip()}")
 
 
 def require_empty_queue() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 from typing import Literal
 
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, note
 from entropy_valley.texts import hidden, visible
 
 Pair = tuple[str, str]
@@ -151,7 +150,7 @@ def shares(available: int, train: int, dev: int) -> tuple[int, int]:
 def warn_fewer(available: int, wanted: int, what: str) -> None:
     """Say in the log that a source has fewer pairs than the config allows."""
     if available < wanted:
-        print(f"corpus: the source has {available} of at most {wanted} pairs of {what}", file=sys.stderr, flush=True)
+        note(f"corpus: the source has {available} of at most {wanted} pairs of {what}")
 
 
 def subset(pairs: Iterable[Pair], limit: int | None, seed: int, reading: Subset) -> list[tuple[int, Pair]]:

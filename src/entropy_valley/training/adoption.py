@@ -2,11 +2,10 @@
 
 import dataclasses
 import shutil
-import sys
 from pathlib import Path
 
 from entropy_valley import files, hub
-from entropy_valley.errors import InputError
+from entropy_valley.errors import InputError, note
 from entropy_valley.model import adapters
 from entropy_valley.model.checkpoint import checkpoint_digest, config_arguments, read_origin
 from entropy_valley.model.families import find_family
@@ -58,7 +57,7 @@ def _take(spec: JsonObject, backbone: Path, out: Path, folder: Path, source: Jso
     differences = {"not_adapted": sorted(wanted - adapted), "also_adapted": sorted(adapted - wanted)}
     for what, modules in differences.items():
         if modules:
-            print(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …", file=sys.stderr)
+            note(f"{what.replace('_', ' ')}: {len(modules)} modules, {modules[0]} …")
     if repository := read_origin(backbone).get("repository"):
         given = dataclasses.replace(given, settings={**given.settings, "base_model_name_or_path": repository})
     facts = {

@@ -232,7 +232,7 @@ def _loop(trainer: _Trainer, checkpoints: deepspeed.Checkpoints, job: Finetuning
     first, began = done["step"], time.perf_counter() - done["seconds"]
     done["micro_tokens"] = trainer.batches.passes.tokens
     if trainer.rank == 0 and first:
-        print(f"continuing after step {first} of {steps}", file=sys.stderr)
+        errors.note(f"continuing after step {first} of {steps}")
     shown: AbstractContextManager[Report] = nullcontext(lambda scalars: None)
     if trainer.rank == 0:
         shown = reports(job.logs, first, steps, "fine-tuning")

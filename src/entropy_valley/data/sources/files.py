@@ -1,7 +1,6 @@
 """A user's own files: two text files, tab-separated values, or JSON Lines."""
 
 import csv
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -12,7 +11,7 @@ from entropy_valley import files
 from entropy_valley.data.dataset import HubFiles, present, require_as_downloaded
 from entropy_valley.data.sampling import Pair
 from entropy_valley.data.sources.base import Source, reverse, text_at
-from entropy_valley.errors import InputError, listed, unknown
+from entropy_valley.errors import InputError, listed, note, unknown
 from entropy_valley.settings import Commit, Direction, JsonObject, Language, Repository, unique
 from entropy_valley.texts import checked_sentence, counted, visible
 
@@ -204,7 +203,7 @@ class JsonLines(Source):
             if all(row[key] != value for key, value in unwanted.items()):
                 kept.append((number, row))
         if len(kept) < len(rows):
-            print(f"{path}: {len(rows) - len(kept)} of {len(rows)} rows are left out", file=sys.stderr, flush=True)
+            note(f"{path}: {len(rows) - len(kept)} of {len(rows)} rows are left out")
         return (self._pair(path, number, row, keys) for number, row in kept)
 
     def settings(self, direction: str, *splits: str) -> JsonObject:
