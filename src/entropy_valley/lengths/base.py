@@ -94,7 +94,9 @@ class LengthMethod(Section):
     draft_steps: ClassVar[int] = 0  # or canvases that so many steps of minimum entropy have revealed in part
     uses_length_head: ClassVar[bool] = False  # each sentence has the predictions of the run's length head
     uses_statistics: ClassVar[Sequence[str]] = ()  # the parts of ``statistics`` that it uses, see :class:`Fitted`
-    learns: ClassVar[bool] = False  # it is a :class:`Learning` method
+    # It learns from development pairs, as many as its field ``pairs`` says. Its method ``learn`` gets an
+    # :class:`Example` of each, and returns a copy that has learned, and what the header of the translations says of it.
+    learns: ClassVar[bool] = False
     gives_probabilities: ClassVar[bool] = False  # its scores are negative log-probabilities of the lengths
     # By its name: of a positional default, a type checker without pydantic's plugin knows nothing.
     label: Printed[str | None] = Field(default=None, description="its printed name in tables and figures")
@@ -109,20 +111,9 @@ class LengthMethod(Section):
         """The canvas length, from the sentence and its probes."""
 
 
-class Learning(LengthMethod):
-    """A base for length methods that learn from development pairs, as many as the field ``pairs`` says."""
-
-    learns: ClassVar[bool] = True
-
-    @abstractmethod
-    def learn(self, examples: Sequence[Example]) -> tuple[Self, JsonObject]:
-        """A copy that has learned from development pairs, and what the header of the translations says of it."""
-
-
 class Unprobed:
     """A base for length methods that need no forward pass."""
 
-    sees_reference: ClassVar[bool] = False
     probes: ClassVar[bool] = False
 
     def propose(self, sentence: Sentence, probes: Probes) -> Iterable[int]:
@@ -196,19 +187,17 @@ class Fitted(LengthMethod):
     @property
     def line(self) -> LengthLine:
         """The line of ``statistics``. Raises InputError where it was not measured."""
-        if self.statistics.line is None:
-            raise self._unmeasured("line")
-        return self.statistics.line
+        return self._measured("line", self.statistics.line)
 
     def confidence_bias(self, length: int) -> float:
         """The mean max-probability that a length has by itself. Raises InputError where it was not measured."""
-        if self.statistics.bias is None:
-            raise self._unmeasured("confidence_bias")
-        return confidence_curve(length, *self.statistics.bias)
+        return confidence_curve(length, *self._measured("confidence_bias", self.statistics.bias))
 
-    def _unmeasured(self, part: str) -> InputError:
-        problem = f"uses {part} of the statistics of training pairs, which were not measured"
-        return InputError(f"length method {type(self).__name__}", problem, "Let Translator.fitted make it.")
+    def _measured(self, part: str, value: Any) -> Any:
+        if value is None:
+            problem = f"uses {part} of the statistics of training pairs, which were not measured"
+            raise InputError(f"length method {type(self).__name__}", problem, "Let Translator.fitted make it.")
+        return value
 
 
 # --- How a method is made by its name, how it is called, and the canvas row that is made of its answer.
@@ -317,13 +306,17 @@ def canvas_row(choice: Choice, sentence: Sentence, probes: Probes, passes: int =
     room = math.inf if sentence.room is None else sentence.room
     contenders = sorted({choice.length, *(length for length in choice.contenders if length <= room)})
     compared, apart = sorted(choice.scores), int(sentence.predicted is not None)
-    return {
+    row: dict[str, Any] = {
         "length": choice.length,
         "candidates": compared or [choice.length],
         "scores": [choice.scores[length] for length in compared],
         "calls": passes * len(probes) + apart,
         "slots": passes * sum(probes),
-        **({"apart": apart} if apart and probes else {}),
-        **({"contenders": contenders} if len(contenders) > 1 else {}),
-        **({"rescoring": True} if len(contenders) > 1 and choice.rescoring else {}),
     }
+    if apart and probes:
+        row["apart"] = apart
+    if len(contenders) > 1:
+        row["contenders"] = contenders
+        if choice.rescoring:
+            row["rescoring"] = True
+    return row

@@ -7,7 +7,7 @@ paper's limitations propose.
 import math
 import operator
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
@@ -16,39 +16,28 @@ from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 from entropy_valley.decoding.canvas import SHORTEST, ProbeResult
 from entropy_valley.errors import InputError
 from entropy_valley.lengths import logit
-from entropy_valley.lengths.base import Choice, Example, Fitted, Learning, OnGrid, OnRatios, Probes, Sentence
+from entropy_valley.lengths.base import Choice, Example, Fitted, OnGrid, OnRatios, Probes, Sentence
 from entropy_valley.settings import JsonObject
 
-
-def mean_entropy(reading: ProbeResult) -> float:
-    """Mean over all slots but the last, the one that is kept for the EOS; six decimals."""
-    content = reading.entropies[:-1]
-    return round(math.fsum(content) / len(content), 6)
-
-
-def summed_entropy(reading: ProbeResult) -> float:
-    """The sum over the same slots. It is not normalised, so it prefers short canvases."""
-    return round(math.fsum(reading.entropies[:-1]), 6)
-
-
-def length_normalised_entropy(reading: ProbeResult) -> float:
-    """The mean over log L. The token count L has the EOS in it, so that one slot and its EOS divide by log 2, not 0."""
-    content = reading.entropies[:-1]
-    return round(math.fsum(content) / len(content) / math.log(len(reading.entropies)), 6)
-
-
-def median_entropy(reading: ProbeResult) -> float:
-    """The median over the same slots."""
-    return round(statistics.median(reading.entropies[:-1]), 6)
-
-
 ScoreName = Literal["mean", "sum", "length_normalised", "median"]
-SCORES: dict[ScoreName, Callable[[ProbeResult], float]] = {
-    "mean": mean_entropy,
-    "sum": summed_entropy,
-    "length_normalised": length_normalised_entropy,
-    "median": median_entropy,
-}
+
+
+def mean_entropy(reading: ProbeResult, score: ScoreName = "mean") -> float:
+    """Mean over all slots but the last, the one that is kept for the EOS; six decimals.
+
+    Or another ``score`` of the same slots. Their sum is not normalised, so it prefers short canvases.
+    ``length_normalised`` is the mean over log L. The token count L has the EOS in it, so that one slot and its EOS
+    divide by log 2, not 0.
+    """
+    content = reading.entropies[:-1]
+    total = math.fsum(content)
+    if score == "median":
+        total = statistics.median(content)
+    elif score != "sum":
+        total /= len(content)
+    if score == "length_normalised":
+        total /= math.log(len(reading.entropies))
+    return round(total, 6)
 
 
 # What `ev_fit` may weigh, and the features of each.
@@ -57,12 +46,11 @@ TERMS: dict[Term, tuple[str, ...]] = {"entropy": ("entropy",), "prior": ("z", "z
 Feature = Literal["entropy", "z", "z_squared", "repeats"]
 # Fitted to 100 development pairs of each run of config/findings.yaml, 27 together, by docs/other_weights.py.
 CONSTANTS: dict[Feature, float] = {"entropy": 7.223, "z": -1.777, "z_squared": 0.5298, "repeats": 1.938}
-IMPOSSIBLE = 1e-300  # the least probability that has a logarithm to print
 
 
-def valley(probes: Probes, score: Callable[[ProbeResult], float] = mean_entropy) -> Choice:
+def valley(probes: Probes, score: ScoreName = "mean") -> Choice:
     """The length of the lowest score; the shorter one on a tie."""
-    return Choice.lowest({length: score(reading) for length, reading in probes.items()})
+    return Choice.lowest({length: mean_entropy(reading, score) for length, reading in probes.items()})
 
 
 class EntropyValley(OnGrid):
@@ -80,7 +68,7 @@ class EntropyValley(OnGrid):
     )
 
     def choose(self, sentence: Sentence, probes: Probes) -> Choice:
-        return valley(probes, SCORES[self.score])
+        return valley(probes, self.score)
 
 
 class OnLine(Fitted):
@@ -130,7 +118,8 @@ class _WeighedReadings(OnLine):
     def _choice(self, sentence: Sentence, probes: Probes, weights: Mapping[Any, float]) -> Choice:
         features = self._features(sentence, probes)
         shares = logit.probabilities([*features.values()], weights)
-        scores = [round(-math.log(max(share, IMPOSSIBLE)), 6) + 0.0 for share in shares]  # + 0.0: no -0.0 in the rows
+        # 1e-300: what is impossible has a logarithm to print. + 0.0: no -0.0 in the rows.
+        scores = [round(-math.log(max(share, 1e-300)), 6) + 0.0 for share in shares]
         return Choice.lowest(dict(zip(features, scores, strict=True)))
 
     def _features(self, sentence: Sentence, probes: Probes) -> dict[int, dict[str, float]]:
@@ -159,7 +148,7 @@ class WeighedEntropyValley(_WeighedReadings):
         return self._choice(sentence, probes, self.weights)
 
 
-class FittedEntropyValley(_WeighedReadings, Learning):
+class FittedEntropyValley(_WeighedReadings):
     """EV's entropy beside two more readings of the same canvases, weighed by a conditional logit.
 
     Weights are fitted to development pairs: the fit maximises the likelihood of the lengths of ``pairs`` of them; a
@@ -168,6 +157,7 @@ class FittedEntropyValley(_WeighedReadings, Learning):
     """
 
     method: Literal["ev_fit"] = "ev_fit"
+    learns: ClassVar[bool] = True
     gives_probabilities: ClassVar[bool] = True
     pairs: PositiveInt = Field(100, description="development pairs that the weights are fitted to")
     terms: list[Term] = Field([*TERMS], min_length=1, description="what is weighed")
@@ -214,7 +204,6 @@ def repeats(reading: ProbeResult) -> int:
 
 
 def _names(terms: Iterable[Term]) -> list[str]:
-    """The features of some terms."""
     return [name for term in terms for name in TERMS[term]]
 
 

@@ -1,5 +1,6 @@
 """What length methods may know of training pairs: their lengths, and a backbone's confidence at each length."""
 
+import functools
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,13 +46,9 @@ class LengthLine:
         """The canvas length on the line, in slots."""
         return self.intercept + self.slope * source_tokens
 
-    def deviation(self, source_tokens: int) -> float:
-        """The standard deviation about the line, in slots."""
-        return math.sqrt(self.variance * max(1, source_tokens))
-
     def z(self, length: int, source_tokens: int) -> float:
         """How many standard deviations a canvas lies beyond the line; 0 where all pairs lie on it."""
-        spread = self.deviation(source_tokens)
+        spread = math.sqrt(self.variance * max(1, source_tokens))
         return (length - self.expected(source_tokens)) / spread if spread else 0.0
 
 
@@ -75,9 +72,12 @@ class LengthStatistics:
         )
 
 
-def confidence_curve(length: float, a: float, b: float, c: float, d: float, e: float) -> float:
-    """B(L), the mean max-probability that a length has by itself: a·e^(-bL) + c·e^(-dL) + e (CAL's length bias)."""
-    return a * math.exp(-b * length) + c * math.exp(-d * length) + e
+def confidence_curve(length: Any, a: float, b: float, c: float, d: float, e: float, exp: Any = math.exp) -> Any:
+    """B(L), the mean max-probability that a length has by itself: a·e^(-bL) + c·e^(-dL) + e (CAL's length bias).
+
+    With ``exp=np.exp`` of an array of lengths.
+    """
+    return a * exp(-b * length) + c * exp(-d * length) + e
 
 
 # --- Length statistics from what was measured on training pairs; plain numbers in, the JSON of their file out.
@@ -124,16 +124,9 @@ def confidence_bias(points: Iterable[tuple[int, float]]) -> JsonObject:
             f"confidences at {len(means)} lengths, the bias curve has five parameters",
             "Give more training pairs, or a backbone of longer context.",
         )
-    curve = dict(zip("abcde", _fit(means), strict=True))
-    return {**curve, "points": [{"length": length, "mean": mean, "canvases": n} for length, mean, n in means]}
-
-
-def _fit(means: Sequence[tuple[int, float, int]]) -> list[float]:
     from scipy.optimize import curve_fit  # here: every start of Snakemake imports the length methods
 
-    def curve(length: Any, a: float, b: float, c: float, d: float, e: float) -> Any:
-        return a * np.exp(-b * length) + c * np.exp(-d * length) + e
-
+    curve = functools.partial(confidence_curve, exp=np.exp)
     lengths, confidences, counts = (np.array(column, dtype=float) for column in zip(*means, strict=True))
     try:
         parameters, _ = curve_fit(
@@ -141,4 +134,5 @@ def _fit(means: Sequence[tuple[int, float, int]]) -> list[float]:
         )
     except RuntimeError as error:
         raise InputError("length statistics", f"no bias curve fits ({error})", "Give more training pairs.") from None
-    return parameters.tolist()
+    bias = dict(zip("abcde", parameters.tolist(), strict=True))
+    return {**bias, "points": [{"length": length, "mean": mean, "canvases": n} for length, mean, n in means]}

@@ -18,7 +18,7 @@ from entropy_valley.decoding.canvas import SHORTEST
 from entropy_valley.decoding.requests import Runner
 from entropy_valley.errors import InputError, SentenceError, brief
 from entropy_valley.lengths import LengthMethod, make_method, statistics
-from entropy_valley.lengths.base import Example, Learning, declared, probing
+from entropy_valley.lengths.base import Example, declared, probing
 from entropy_valley.lengths.baselines import mean_confidence
 from entropy_valley.lengths.statistics import LengthStatistics
 from entropy_valley.progress import progress
@@ -83,7 +83,7 @@ class Pairs:
         examples = self.examples(method)
         about = counted(len(examples), "pair")
         with plugins.calling(method, "learn", about):
-            answer = cast("Learning", method).learn(examples)
+            answer = cast("Any", method).learn(examples)
         if not (isinstance(answer, tuple) and len(answer) == 2):
             problem = f"returns {brief(answer)}, which is not two"
             remedy = "Return the copy that has learned, and facts."
