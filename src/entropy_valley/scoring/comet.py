@@ -150,8 +150,6 @@ def _replaced(module: Any, name: str, function: Callable[..., Any]) -> Iterator[
 
 DECIMALS = 6
 RELEASED, TOY = "comet22", "toy_comet"
-_TOY_SIGNATURE = "embedded"  # what signatures and so the store's keys have always called the toy
-REVISION = "commit of the repository; null: the pinned one, else the newest, written to the results"
 
 
 class Comet(Section):
@@ -160,7 +158,9 @@ class Comet(Section):
     decimals: ClassVar[int] = 4
 
     checkpoint: Checkpoint = Field(description="owner/name on the hub, or a .ckpt file")
-    revision: Commit | None = Field(None, description=REVISION)
+    revision: Commit | None = Field(
+        None, description="commit of the repository; null: the pinned one, else the newest, written to the results"
+    )
     batch_size: Literal[1] = Field(1, description="always 1: no score depends on its neighbours")
     reference_free: bool = Field(False, description="true: it sees no reference, as CometKiwi, or XCOMET if asked to")
     _job: ScoringJob = PrivateAttr()
@@ -217,20 +217,17 @@ class Comet(Section):
                     scores[one] = stored[0]
                     del keys[one]
         if keys:
-            scored = unpadded_scores(self._loaded(), list(keys), self._job.rows)
+            import torch
+
+            if self._model is None:
+                torch.set_num_threads(self._job.threads)
+                self._model = load(self._path, self._job.device)
+            scored = unpadded_scores(self._model, list(keys), self._job.rows)
             for one, score in progress(scored, total=len(keys), description="COMET", unit="sentence"):
                 scores[one] = round(score, DECIMALS)
                 if math.isfinite(score):
                     store.put(keys[one], [scores[one]])
         return [scores[one] for one in segments]
-
-    def _loaded(self) -> Any:
-        import torch
-
-        if self._model is None:
-            torch.set_num_threads(self._job.threads)
-            self._model = load(self._path, self._job.device)
-        return self._model
 
     def _model_name(self) -> str:
         """The hub's name, or the folder's of a user's own file."""
@@ -251,7 +248,8 @@ class MainComet(Comet):
         return self.name or (RELEASED if self.checkpoint else TOY)
 
     def _model_name(self) -> str:
-        return super()._model_name() if self.checkpoint else _TOY_SIGNATURE
+        # Signatures, and so the store's keys, have always called the toy "embedded".
+        return super()._model_name() if self.checkpoint else "embedded"
 
 
 def batch_scores(model: Any, batch: Sequence[Segment]) -> list[float]:

@@ -22,7 +22,6 @@ _READS = {  # COMET's classes that score one translation: what they read, None w
     "unified_metric": None,
     "xcomet_metric": ["mt", "src", "ref"],
 }
-_WITHOUT_REFERENCE = ("referenceless_regression_metric", "unified_metric", "xcomet_metric")
 
 _REMEDY = (
     "Where there is a network, run `hf download Unbabel/wmt22-comet-da` (or what it is) and the same for the *.json "
@@ -42,7 +41,7 @@ def check_class(path: Path, reference_free: bool) -> None:
     reads = _READS[kind] or hparams.get("input_segments", [])
     if not reference_free and "ref" not in reads:
         raise InputError(path, "it reads no reference", "Say so: `reference_free: true`.")
-    if reference_free and (kind not in _WITHOUT_REFERENCE or "src" not in reads):
+    if reference_free and (kind == "regression_metric" or "src" not in reads):
         raise InputError(path, "it cannot score without a reference", "Remove `reference_free`.")
 
 
@@ -117,7 +116,6 @@ PINNED = {  # the commit of each repository that the config may leave out
     "FacebookAI/xlm-roberta-large": _ENCODER,
     "xlm-roberta-large": _ENCODER,  # its name before, which COMET's files have
 }
-_BYTES = {"Unbabel/wmt22-comet-da": 2_330_000_000}  # of a download, where it is known
 CHECKPOINT_FILES = ["*.ckpt", "*.yaml", "LICENSE*", "README.md"]
 ENCODER_FILES = ("*.json", "*.model", "vocab.txt")
 
@@ -134,8 +132,9 @@ def folder_name(repository: str, revision: str | None = None) -> str:
 
 
 def size(name: str) -> int:
-    """The bytes of the download into a folder with the :func:`folder_name` ``name``; 0 if they are not known."""
-    return next((size for repository, size in _BYTES.items() if folder_name(repository) == name), 0)
+    """The bytes of the download into a folder with the :func:`folder_name` ``name``; 0 if they are not known: only
+    those of COMET-22 are."""
+    return 2_330_000_000 if name == folder_name("Unbabel/wmt22-comet-da") else 0
 
 
 def fetched(repository: str, revision: str | None, folder: Path, metric: str, agreed: bool) -> JsonObject:
@@ -158,10 +157,15 @@ def _fetch(repository: str, revision: str | None, key: str, work: Path, agreed: 
     encoder = encoder_of(work)
     tokenizer = hub.listing(encoder, pinned(encoder), key)
     hub.fetch(tokenizer, work / encoder, ENCODER_FILES, key)
-    paths = sorted(path for pattern in ENCODER_FILES for path in (work / encoder).glob(pattern))
-    manifest = {"repository": repository, "revision": source.commit, "digest": files.file_digest(work / CHECKPOINT)}
-    manifest |= {"encoder": encoder, "encoder_revision": tokenizer.commit}
-    manifest["encoder_digest"] = files.digest({path.name: files.file_digest(path) for path in paths})
+    paths = [path for pattern in ENCODER_FILES for path in (work / encoder).glob(pattern)]
+    manifest = {
+        "repository": repository,
+        "revision": source.commit,
+        "digest": files.file_digest(work / CHECKPOINT),
+        "encoder": encoder,
+        "encoder_revision": tokenizer.commit,
+        "encoder_digest": files.digest(files.digests(paths)),
+    }
     files.write_json(work / MANIFEST, manifest)
 
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeGuard
+from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import Field, NonNegativeInt, PositiveInt, PrivateAttr
 
@@ -41,7 +41,9 @@ class Metric:
 class Scorer(Protocol):
     """A metric as a class. Its settings are its fields, or the keyword arguments of its constructor.
 
-    It is a :class:`SegmentScorer` or a :class:`SystemScorer` or both. Optional attributes: ``higher_is_better`` (else
+    It has one of two methods, or both. ``segment_scores(sources, hypotheses, references)`` gives a list with the score
+    of each sentence; their mean is the system's score where the other method is missing. ``system_score(sources,
+    hypotheses, references)`` gives the score of a system as a whole. Optional attributes: ``higher_is_better`` (else
     true), ``by_direction`` (else false), ``digest`` (of what it read), and ``prepare(job)``, called once before it
     scores.
     """
@@ -53,18 +55,6 @@ class Scorer(Protocol):
     def signature(self) -> str:
         """What its numbers depend on, in one line; read after scoring."""
         ...
-
-
-class SegmentScorer(Scorer, Protocol):
-    """Scores sentences. The system's score is their mean, unless it is a :class:`SystemScorer` too."""
-
-    def segment_scores(self, sources: Texts, hypotheses: Texts, references: Texts) -> list[float]: ...
-
-
-class SystemScorer(Scorer, Protocol):
-    """Scores a system as a whole."""
-
-    def system_score(self, sources: Texts, hypotheses: Texts, references: Texts) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -118,14 +108,7 @@ def prepare(name: str, metric: Scorer, job: ScoringJob) -> None:
             metric.prepare(job)
 
 
-def score(
-    name: str,
-    metric: Scorer,
-    sources: Texts,
-    hypotheses: Texts,
-    references: Texts,
-    system: str = "",
-) -> Scores:
+def score(name: str, metric: Any, sources: Texts, hypotheses: Texts, references: Texts, system: str = "") -> Scores:
     """Score one system by a metric that is ready; ``system`` is its name in errors.
 
     The metric gets tuples: what it changes in place would change the texts of the metrics after it. Raises InputError
@@ -157,11 +140,11 @@ def score(
         return Scores(total, segments, str(metric.signature), getattr(metric, "digest", None))
 
 
-def scores_segments(metric: Scorer) -> TypeGuard[SegmentScorer]:
+def scores_segments(metric: Scorer) -> bool:
     return callable(getattr(metric, "segment_scores", None))
 
 
-def scores_systems(metric: Scorer) -> TypeGuard[SystemScorer]:
+def scores_systems(metric: Scorer) -> bool:
     return callable(getattr(metric, "system_score", None))
 
 

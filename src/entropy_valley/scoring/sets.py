@@ -80,11 +80,11 @@ def write(
     checkpoints = {main if name == MAIN else name: path for name, path in execution["checkpoints"].items()}
     inputs = [*testsets, translations, *comet]
     with results.made("score", params, inputs, [out]) as record, Store(execution["store"]) as store:
-        scores: dict[str, dict[System, Scores]] = {}
+        by_cell: dict[System, dict[str, Scores]] = {cell: {} for cell in cells}
         for name in list(scorers):  # what one has loaded is let go before the next
             job = ScoringJob(params["target_language"], checkpoints.get(name), execution["device"], threads, store)
-            scores[name] = score_cells(name, scorers.pop(name), job, cells)
-        by_cell = {cell: {name: of_cells[cell] for name, of_cells in scores.items()} for cell in cells}
+            for cell, scores in score_cells(name, scorers.pop(name), job, cells).items():
+                by_cell[cell][name] = scores
         files.write_jsonl(out, results.tidy({cell: _rows(cells[cell], by_cell[cell]) for cell in cells}))
         read = {
             "testset": {name: files.file_digest(path) for name, path in paths.items()},
