@@ -39,7 +39,10 @@ class Objective(torch.nn.Module):
 
 
 def build(objective: Objective, settings: Training, steps: int) -> Any:
-    """A ZeRO-2 engine with AdamW in one parameter group, cosine decay after warm-up, and gradient clipping."""
+    """A ZeRO-2 engine with AdamW in one parameter group, cosine decay after warm-up, and gradient clipping.
+
+    Gradients and the optimiser's state are divided over the processes.
+    """
     import deepspeed
     from transformers import get_cosine_schedule_with_warmup
 
@@ -52,29 +55,27 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
         parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=settings.weight_decay
     )
     schedule = get_cosine_schedule_with_warmup(optimizer, warmup_steps(settings.warmup, steps), steps)
+    # No ``bf16`` key: with it, DeepSpeed would convert the float32 adapters of a bfloat16 model to bfloat16.
+    config = {
+        "zero_optimization": {
+            "stage": 2,
+            "overlap_comm": True,
+            "reduce_bucket_size": BUCKET,
+            "allgather_bucket_size": BUCKET,
+        },
+        "zero_allow_untested_optimizer": True,
+        "train_micro_batch_size_per_gpu": 1,  # required but not used: steps end where the trainer says
+        "gradient_clipping": settings.clip,
+    }
     engine, *_ = deepspeed.initialize(
         model=objective,
         model_parameters=parameters,
         optimizer=optimizer,
         lr_scheduler=schedule,
         dist_init_required=False,
-        config=zero2(settings),
+        config=config,
     )
     return engine
-
-
-def zero2(settings: Training) -> JsonObject:
-    """The DeepSpeed config: gradients and the optimiser's state are divided over the processes.
-
-    It has no ``bf16`` key: with it, DeepSpeed would convert the float32 adapters of a bfloat16 model to bfloat16.
-    """
-    buckets = {"reduce_bucket_size": BUCKET, "allgather_bucket_size": BUCKET}
-    return {
-        "zero_optimization": {"stage": 2, "overlap_comm": True, **buckets},
-        "zero_allow_untested_optimizer": True,
-        "train_micro_batch_size_per_gpu": 1,  # required but not used: steps end where the trainer says
-        "gradient_clipping": settings.clip,
-    }
 
 
 # --- Its checkpoints.

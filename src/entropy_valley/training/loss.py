@@ -123,12 +123,6 @@ def draw_groups(count: int, size: int, *key: Any) -> Tensor:
     return torch.randperm(count, generator=stream(*key)) // size
 
 
-def group_padding(lengths: Tensor, groups: Tensor) -> Tensor:
-    """The number of tokens by which each sequence is shorter than the longest of its group, (batch,)."""
-    longest = torch.zeros(int(groups.max()) + 1, dtype=lengths.dtype).scatter_reduce(0, groups, lengths, "amax")
-    return longest[groups] - lengths
-
-
 def longest_pair(limit: int, padding: EosPadding) -> int:
     """The most tokens of a pair that stays within ``limit`` with its ``padding``."""
     return limit if padding == "batch" else limit - padding
@@ -258,10 +252,6 @@ class MicroBatch:
     labels: Tensor
     weights: Tensor
 
-    def __len__(self) -> int:
-        """The number of sequences; 0 if a small last batch has none for this pass."""
-        return len(self.packed.lengths)
-
     def to(self, device: torch.device | str) -> MicroBatch:
         ids, positions = self.packed.input_ids.to(device), self.packed.position_ids.to(device)
         packed = dataclasses.replace(self.packed, input_ids=ids, position_ids=positions)
@@ -288,33 +278,6 @@ def slot_weights(layout: BatchLayout, masked: Tensor, times: Tensor, groups: Ten
             "masked": masked.sum().clamp(min=1).expand(len(targets)),
         }[settings.normaliser]
     return (factor / divisor)[owner] * masked
-
-
-def micro_batches(
-    layout: BatchLayout,
-    inputs: Tensor,
-    predicted: Tensor,
-    weights: Tensor,
-    sizes: list[int],
-    prefixes: Sequence[int] = (),
-) -> list[MicroBatch]:
-    """Cut a batch into consecutive micro-batches of ``sizes`` sequences (0 allowed).
-
-    ``inputs`` are the model's input tokens, ``predicted`` marks the layout's tokens that are labels, and ``weights``
-    are the factors of their CE; all (rows,). ``prefixes`` has the rows of each sequence that attend to one another
-    alone; none: all attend to everything.
-    """
-    lengths = layout.lengths.tolist()
-    batches, first, start = [], 0, 0
-    for size in sizes:
-        part = tuple(lengths[first : first + size])
-        cut = slice(start, start + sum(part))
-        own = tuple(prefixes[first : first + size])
-        packed = Packed(inputs[None, cut], layout.positions[None, cut], part, own)
-        rows = predicted[cut].nonzero()[:, 0]
-        batches.append(MicroBatch(packed, rows, layout.tokens[cut][rows], weights[cut][rows]))
-        first, start = first + size, cut.stop
-    return batches
 
 
 def cross_entropies(model: Decoder, batch: MicroBatch, shifted: bool) -> Tensor:
@@ -362,14 +325,25 @@ class Canvases:
             predicted[layout.is_target] = draw_masks(times, layout.targets, random, self.settings.at_least_one)
             inputs = torch.where(predicted, self.mask_id, layout.tokens)
         weights = slot_weights(layout, predicted, times, groups, self.settings)
-        prefixes = [self.prefix(prompt) for prompt in layout.prompts.tolist()] if self.prefix else []
-        return micro_batches(layout, inputs, predicted, weights, sizes, prefixes)
+        lengths, prompts = layout.lengths.tolist(), layout.prompts.tolist()
+        batches, first, start = [], 0, 0
+        for size in sizes:
+            mine = slice(first, first + size)
+            cut = slice(start, start + sum(lengths[mine]))
+            prefixes = tuple(map(self.prefix, prompts[mine])) if self.prefix else ()
+            packed = Packed(inputs[None, cut], layout.positions[None, cut], tuple(lengths[mine]), prefixes)
+            rows = predicted[cut].nonzero()[:, 0]
+            batches.append(MicroBatch(packed, rows, layout.tokens[cut][rows], weights[cut][rows]))
+            first, start = mine.stop, cut.stop
+        return batches
 
     def _layout(self, indices: Tensor, groups: Tensor) -> tuple[BatchLayout, list[int]]:
         """The padded batch, and the number of sequences of each pass."""
         settings, lengths = self.settings, self.pairs.lengths[indices]
         if settings.padding_read or settings.eos_padding == "batch":
-            extra = group_padding(lengths, groups)
+            # By as many tokens each sequence is shorter than the longest of its group.
+            longest = torch.zeros(int(groups.max()) + 1, dtype=lengths.dtype).scatter_reduce(0, groups, lengths, "amax")
+            extra = longest[groups] - lengths
         else:
             extra = torch.full_like(lengths, settings.eos_padding)
         layout = lay_out(self.pairs, indices, extra, predicted=not settings.padding_read)

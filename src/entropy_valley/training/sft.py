@@ -134,7 +134,11 @@ def train(job: Finetuning, rank: int) -> None:
     )
     checkpoints = deepspeed.Checkpoints(job.work, job.key, rank)
     pairs = _pairs(job, backbone)
-    plan = _plan(job, backbone, pairs, room, checkpoints.progress())
+    # A training that goes on keeps the size of its passes: another one draws other dropout masks.
+    tokens = checkpoints.progress().get("micro_tokens", settings.micro_tokens)
+    padding = _loss(job, backbone).eos_padding
+    longest = int(pairs.lengths.max()) + (0 if padding == "batch" else padding)
+    plan = memory.plan(room, tokens, job.activation_checkpointing, longest)
     batches = _batches(job, backbone, pairs, Passes(plan.micro_tokens, settings.processes))
     steps = settings.steps(len(batches.order))
     kept = settings.kept(steps)
@@ -172,15 +176,6 @@ def _loss(job: Finetuning, backbone: Backbone) -> Loss:
     """A causal family gets no padding: it would learn nothing from it, since decoding stops at the first EOS."""
     loss = job.settings.loss
     return loss.model_copy(update={"eos_padding": 0, "padding_read": False}) if backbone.family.causal else loss
-
-
-def _plan(
-    job: Finetuning, backbone: Backbone, pairs: Pairs, room: memory.Room | None, begun: JsonObject
-) -> memory.PassPlan:
-    """How passes run. A training that goes on keeps the size of its passes: another one draws other dropout masks."""
-    tokens, padding = job.settings.micro_tokens, _loss(job, backbone).eos_padding
-    longest = int(pairs.lengths.max()) + (0 if padding == "batch" else padding)
-    return memory.plan(room, begun.get("micro_tokens", tokens), job.activation_checkpointing, longest)
 
 
 def _batches(job: Finetuning, backbone: Backbone, pairs: Pairs, passes: Passes) -> Canvases:
