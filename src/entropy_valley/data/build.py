@@ -95,15 +95,23 @@ def testset(spec: JsonObject, kinds: Kinds = SOURCES, folder: str | None = None,
     they are the same for every limit. ``spec`` (the rule's params) has direction, seed, source, limit (a number or
     None) and optionally filters and challenge (a number); ``subset`` names how they are drawn.
     """
-    source, size = _source(spec, kinds, folder, rows), spec.get("challenge")
-    drawn = _limited(spec, source)
+    source, direction, limit = _source(spec, kinds, folder, rows), spec["direction"], spec["limit"]
+    pairs = source.pairs(direction, "test", spec["seed"])
+    kept = filtered(pairs, direction, spec.get("filters") or {}, Tally(), endless=source.endless)
+    if not source.endless:
+        drawn = sampling.subset(kept, limit, spec["seed"], spec.get("subset", KEYED))
+        sampling.warn_fewer(len(drawn), limit or 0, "test")
+    elif limit is None:
+        raise InputError("test set: limit", "null, but this source never ends", "Give a number of sentences.")
+    else:
+        drawn = list(enumerate(islice(kept, limit), 1))
     if not drawn:
-        place = ", ".join(source.own_files(spec["direction"], "test")) or spec["source"]["name"]
+        place = ", ".join(source.own_files(direction, "test")) or spec["source"]["name"]
         raise InputError(place, "no sentence pair, or only such with a blank side", "Give a test set with sentences.")
-    if size is not None:
-        drawn = challenge(drawn, size, spec["direction"])
+    if (size := spec.get("challenge")) is not None:
+        drawn = challenge(drawn, size, direction)
     testset = _rows("test", drawn)
-    spans = source.spans(spec["direction"])
+    spans = source.spans(direction)
     if spans is not None:
         spans_of = dict(enumerate(islice(spans, max(number for number, _ in drawn)), 1))
         for (number, _), row in zip(drawn, testset, strict=True):
@@ -120,20 +128,6 @@ def origin(spec: JsonObject, *splits: str, kinds: Kinds = SOURCES, folder: str |
 def own_files(spec: JsonObject, *splits: str, kinds: Kinds = SOURCES) -> list[str]:
     """The user's own files that these splits of a corpus or test set are read from."""
     return make(spec["source"], kinds).own_files(spec["direction"], *splits)
-
-
-def _limited(spec: JsonObject, source: Source) -> list[tuple[int, Pair]]:
-    """The numbered pairs of a test set; for an endless source the first ``limit`` pairs."""
-    counts, limit = Tally(), spec["limit"]
-    pairs = source.pairs(spec["direction"], "test", spec["seed"])
-    kept = filtered(pairs, spec["direction"], spec.get("filters") or {}, counts, endless=source.endless)
-    if source.endless:
-        if limit is None:
-            raise InputError("test set: limit", "null, but this source never ends", "Give a number of sentences.")
-        return list(enumerate(islice(kept, limit), 1))
-    drawn = sampling.subset(kept, limit, spec["seed"], spec.get("subset", KEYED))
-    sampling.warn_fewer(len(drawn), limit or 0, "test")
-    return drawn
 
 
 def _rows(split: str, numbered: Iterable[tuple[int, Pair]]) -> list[Row]:

@@ -19,7 +19,6 @@ Pair = tuple[str, str]
 # --- Filters by language: of the length in words (split at white space) or in characters, and of hidden characters.
 
 Filters = Mapping[str, Mapping[str, Sequence[int]]]
-Passing = Callable[[str, Mapping[str, Sequence[int]]], bool]
 
 REASONS = ("blank", "short", "long")
 PATIENCE = 20_000  # filters that let one of a thousand pairs pass practically never drop as many in a row
@@ -55,7 +54,7 @@ def filtered(
 
 
 def judged(
-    pairs: Iterable[Pair], direction: str, filters: Filters, counts: Tally, passing: Passing
+    pairs: Iterable[Pair], direction: str, filters: Filters, counts: Tally, passing: Callable[..., bool]
 ) -> Iterator[tuple[Pair, bool]]:
     """Every pair, and whether ``passing`` says so of both sides and their limits; counted as :func:`filtered` does."""
     limits = {language: filters.get(language, {}) for language in direction.split("-")}
@@ -193,7 +192,6 @@ def shortage(available: int, wanted: int, what: str) -> InputError:
 
 Shuffling = Literal["shuffle", "shuffle_rows"]
 SPARE = 5000  # pairs that `shuffle_rows` shuffles beside the training pairs; dev pairs are among these
-_ROW = "I"  # 32 bits: the data sets have tens of millions of rows
 
 
 def shuffled_split(
@@ -209,7 +207,8 @@ def shuffled_split(
     if shuffling == "shuffle_rows":
         order = _shuffled_rows(passing, train + SPARE, seed)
     else:
-        order = array(_ROW, (row for row, passes in enumerate(passing) if passes))
+        # 32 bits: the data sets have tens of millions of rows.
+        order = array("I", (row for row, passes in enumerate(passing) if passes))
     random.Random(seed).shuffle(order)
     wanted = order[: train + dev]
     del order, passing  # a data set has tens of millions of rows

@@ -14,6 +14,7 @@ from entropy_valley.errors import InputError, brief
 from entropy_valley.settings import JsonObject, Section
 
 Spans = list[list[int]]  # [start, end] of parts of a text, in characters
+KIND = Field(description="the kind of source")
 
 
 class Source(Section, ABC):

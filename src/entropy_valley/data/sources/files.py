@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt, field_validator
 from entropy_valley import files
 from entropy_valley.data.dataset import HubFiles, present, require_as_downloaded
 from entropy_valley.data.sampling import Pair
-from entropy_valley.data.sources.base import Source, reverse, text_at
+from entropy_valley.data.sources.base import KIND, Source, reverse, text_at
 from entropy_valley.errors import InputError, listed, note, unknown
 from entropy_valley.settings import Commit, Direction, JsonObject, Language, Repository, unique
 from entropy_valley.texts import checked_sentence, counted, visible
@@ -21,7 +21,7 @@ from entropy_valley.texts import checked_sentence, counted, visible
 class Files(Source):
     """Two text files of the user's own, one sentence per line."""
 
-    name: Literal["files"] = Field(description="the kind of source")
+    name: Literal["files"] = KIND
     source: str = Field(description="the file of source sentences, UTF-8")
     target: str = Field(description="the file of target sentences; line n translates line n of the other file")
 
@@ -68,7 +68,7 @@ class Tsv(Source):
 
     by_language: ClassVar[str] = "columns"
 
-    name: Literal["tsv"] = Field(description="the kind of source")
+    name: Literal["tsv"] = KIND
     file: str = Field(description="the file, UTF-8")
     columns: dict[Language, PositiveInt | str] = Field(
         description="by language the column: its number, from 1, or its name in the first line"
@@ -95,15 +95,16 @@ class Tsv(Source):
             raise InputError(f"source {self.file}", problem, "Or name another source.")
         rows = self._rows()
         wanted = [self.columns[language] for language in direction.split("-")]
-        header = rows[0][1]
-        named = any(isinstance(column, str) for column in wanted)
+        header, places, named = rows[0][1], [], False
         for column in wanted:
-            if isinstance(column, str) and header.count(column) != 1:
-                problem = unknown(
-                    column, f"{header.count(column)} columns are called {column!r}", header, "between tabs are"
-                )
+            if isinstance(column, int):
+                places.append(column - 1)
+            elif (times := header.count(column)) == 1:
+                places.append(header.index(column))
+                named = True
+            else:
+                problem = unknown(column, f"{times} columns are called {column!r}", header, "between tabs are")
                 raise InputError(f"{self.file}:1", problem, "Correct `columns` of this source in the config.")
-        places = [header.index(column) if isinstance(column, str) else column - 1 for column in wanted]
         # The first line tells which ones have a tab too many.
         return (self._pair(number, row, places, len(header)) for number, row in rows[named:])
 
@@ -166,7 +167,7 @@ class JsonLines(Source):
     AT_LEAST_ONE = ("dataset", "folder")
     given: ClassVar[bool] = True
 
-    name: Literal["json_lines"] = Field(description="the kind of source")
+    name: Literal["json_lines"] = KIND
     dataset: Repository | None = Field(None, description="its name on the hub, owner/name")
     revision: Commit | None = Field(None, description="null: the newest, which is written to the results")
     folder: str | None = Field(None, description="holds the files; then nothing is downloaded")

@@ -13,7 +13,7 @@ from pydantic import Field, PositiveInt
 from entropy_valley import files, hub
 from entropy_valley.data.dataset import HubFiles, present, require_as_downloaded
 from entropy_valley.data.sampling import Pair
-from entropy_valley.data.sources.base import Source, text_at
+from entropy_valley.data.sources.base import KIND, Source, text_at
 from entropy_valley.errors import InputError
 from entropy_valley.settings import JsonObject, Language, Repository
 
@@ -25,7 +25,7 @@ class HuggingFace(Source):
 
     slow: ClassVar[bool] = True
 
-    name: Literal["huggingface"] = Field(description="the kind of source")
+    name: Literal["huggingface"] = KIND
     dataset: Repository = Field(description="its name on the hub, like wmt/wmt19")
     subset: str = Field(description="the folder of its Parquet files there, such as zh-en or data")
     split: str = Field("train", description="its split there")

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from entropy_valley import files
 from entropy_valley.data.sampling import Pair
-from entropy_valley.data.sources.base import Source
+from entropy_valley.data.sources.base import KIND, Source
 from entropy_valley.data.sources.published import HELD_OUT, HeldOut, Tatoeba
 from entropy_valley.errors import InputError
 from entropy_valley.settings import JsonObject
@@ -24,7 +24,7 @@ PARAGRAPH = re.compile(r'<(p|h[1-6]) id="(\w+)"(?! class="\w*code)[^>]*>(.*?)</\
 class LibreOfficeHelp(HeldOut):
     """Headings and paragraphs of LibreOffice's help, which have the same file and id in each language."""
 
-    name: Literal["libreoffice_help"] = Field(description="the kind of source")
+    name: Literal["libreoffice_help"] = KIND
     folder: str = Field(
         description="where Debian's packages libreoffice-help-en-us, -de and -zh-cn are unpacked (dpkg-deb -x)"
     )
@@ -68,7 +68,7 @@ class Mixed(Source):
 
     splits: ClassVar[bool] = True
 
-    name: Literal["mixed"] = Field(description="the kind of source")
+    name: Literal["mixed"] = KIND
     sources: list[Annotated[Tatoeba | LibreOfficeHelp, Field(discriminator="name")]] = Field(
         min_length=2, description="the sources, such as [*tatoeba, *libreoffice] of the config's anchors"
     )

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from entropy_valley import files, hub
 from entropy_valley.data.sampling import Pair, rank
-from entropy_valley.data.sources.base import Source, reverse
+from entropy_valley.data.sources.base import KIND, Source, reverse
 from entropy_valley.data.sources.files import Tsv, read_parallel
 from entropy_valley.errors import InputError
 from entropy_valley.settings import Language
@@ -39,7 +39,7 @@ class Wmt22(Source):
     Zh→En is En→Zh with source and reference exchanged, not WMT22's own Zh→En set.
     """
 
-    name: Literal["wmt22"] = Field(description="the kind of source")
+    name: Literal["wmt22"] = KIND
     folder: str | None = Field(
         None, description="holds generaltest2022.en-zh.src.en, generaltest2022.en-zh.ref.A.zh and the like"
     )
@@ -92,7 +92,6 @@ class Wmt22(Source):
 
 FLORES_ARCHIVE = "https://dl.fbaipublicfiles.com/nllb/flores200_dataset.tar.gz"  # plain text files: no code, no gate
 FLORES_SHA256 = "b8b0b76783024b85797e5cc75064eb83fc5288b41e9654dabc7be6ae944011f6"
-FLORES_SENTENCES = {"dev": 997, "devtest": 1012}
 FLORES_CODES = {"de": "deu_Latn", "en": "eng_Latn", "fr": "fra_Latn", "zh": "zho_Hans"}
 
 
@@ -102,7 +101,7 @@ class Flores(Source):
     by_language: ClassVar[str] = "codes"
     usual: ClassVar[dict[str, str]] = FLORES_CODES
 
-    name: Literal["flores"] = Field(description="the kind of source")
+    name: Literal["flores"] = KIND
     split: Literal["dev", "devtest"] = Field("devtest", description="dev (997 sentences) or devtest (1,012)")
     folder: str | None = Field(None, description="holds devtest/deu_Latn.devtest and the like")
     codes: dict[Language, str] = Field(
@@ -111,7 +110,7 @@ class Flores(Source):
 
     @property
     def size(self) -> int:
-        return FLORES_SENTENCES[self.split]
+        return 997 if self.split == "dev" else 1012
 
     def pairs(self, direction: str, split: str, seed: int) -> Iterator[Pair]:
         """All pairs in the order of the files."""
@@ -189,7 +188,7 @@ class HeldOut(Source):
 class Tatoeba(HeldOut):
     """Tatoeba sentence pairs. Without a folder, the pinned OPUS release is downloaded once into the cache."""
 
-    name: Literal["tatoeba"] = Field(description="the kind of source")
+    name: Literal["tatoeba"] = KIND
     folder: str | None = Field(None, description="holds en-de.tsv and the like: source, tab, target on each line")
 
     def _paths(self, direction: str) -> Sequence[Path]:
@@ -214,7 +213,6 @@ class Tatoeba(HeldOut):
 
 
 def _tatoeba_release(languages: list[str]) -> list[Pair]:
-    """The pairs of a release's archive."""
     archive, sides = _tatoeba_archive(languages), []
     with (
         files.readable(archive, "Tatoeba release", "Delete this file and run again."),
