@@ -8,6 +8,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections import namedtuple
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -271,14 +272,13 @@ class German(Language):
             return join(subject, middle, self.attached(tail, finite))
         return join(subject, middle, tail, finite)
 
-    def parts(self, clause: Clause) -> tuple[str, str, str, str]:
+    def parts(self, clause: Clause) -> Sequence[str]:
         """Subject, finite verb, the words between them and the end of the clause, and its last words."""
         match clause:
             case State(subject, adjective):
                 return self.phrase(subject), "ist", "", adjective.de
             case Change():
-                subject, finite, middle, tail = self.change(clause, "in")
-                return subject, finite, middle, tail
+                return self.change(clause, "in")
         infinitive, first, third, participle, particle = clause.verb.de
         subject, person, mood = self.phrase(clause.subject), min(clause.person, 2), clause.mood
         middle = self.middle(clause, negative=mood == "cannot")

@@ -139,21 +139,12 @@ def units(text: str) -> list[str]:
     return parts
 
 
-def quality_of(edits: float, reference_units: int, hypothesis_units: int) -> float:
-    """Target score: from HIGHEST without edits, linearly down to LOWEST if every unit is wrong.
-
-    A missing, extra or wrong unit is one edit, a displaced one :data:`DISPLACED`. Edits are divided by the length of
-    the longer sentence, so that a missing and an extra unit have the same weight.
-    """
-    share = edits / max(reference_units, hypothesis_units, 1)
-    return HIGHEST - (HIGHEST - LOWEST) * min(1.0, share)
-
-
 def corrupt(
     reference: Sequence[str], operations: Mapping[int, str], vocabulary: Sequence[str], generator: random.Random
 ) -> tuple[list[str], float]:
     """Apply one of :data:`KINDS` at each position of ``operations``; returns the new units and the number of edits.
 
+    A missing, extra or wrong unit is one edit, a displaced one :data:`DISPLACED`.
     Units to swap are rotated by one. Inserted and replacing units are drawn from ``vocabulary``.
     """
     swapped = sorted(position for position, kind in operations.items() if kind == "swap")
@@ -181,7 +172,8 @@ def corrupt(
 def corrupt_at_random(
     reference: str, kind: str, vocabulary: Sequence[str], generator: random.Random
 ) -> tuple[str, float]:
-    """``reference``, corrupted in one way, or in ``mixed`` ways, at a random share of its units; and its quality.
+    """``reference``, corrupted in one way, or in ``mixed`` ways, at a random share of its units; and its quality: from
+    HIGHEST without edits, linearly down to LOWEST if every unit is wrong.
 
     The share is the square of a uniform number, so nearly correct sentences are frequent, as in translations. In half
     of the cases the corrupted units are neighbours, as in a translation that stops early; else they are scattered.
@@ -196,7 +188,9 @@ def corrupt_at_random(
         positions = generator.sample(range(len(parts)), amount)
     operations = {position: generator.choice(KINDS) if kind == MIXED else kind for position in positions}
     corrupted, edits = corrupt(parts, operations, vocabulary, generator)
-    return "".join(corrupted).strip(), quality_of(edits, len(parts), len(corrupted))
+    # Divided by the length of the longer sentence, so that a missing and an extra unit have the same weight.
+    wrong = min(1.0, edits / max(len(parts), len(corrupted), 1))
+    return "".join(corrupted).strip(), HIGHEST - (HIGHEST - LOWEST) * wrong
 
 
 # --- Training on corrupted references, and the check that it must pass before it scores anything.
