@@ -6,7 +6,7 @@ them depends on which system an output is of.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from openpyxl import Workbook
 from openpyxl.styles import Alignment, Font, Protection
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.datavalidation import DataValidation
-from openpyxl.worksheet.worksheet import Worksheet
 
 from entropy_valley import files
 from entropy_valley.experiment.human_evaluation.pack import LANGUAGES, Pack, PackRow
@@ -55,22 +54,11 @@ def write_xlsx(path: Path, pack: Pack, annotator: str) -> None:
     book = Workbook()
     sheet = book.active
     sheet.title = SHEET
-    _fill(sheet, map(texts, pack.rows))
-    _choices(sheet, len(pack.rows))
-    about = book.create_sheet(ABOUT)
-    for line in (("Pack", pack.code), ("Direction", pack.direction), ("Annotator", annotator)):
-        about.append(line)
-    about.protection.enable()
-    with files.atomic(path) as temporary:
-        book.save(temporary)
-
-
-def _fill(sheet: Worksheet, rows: Iterable[Sequence[str]]) -> None:
     sheet.append(COLUMNS)
     for cell in sheet[1]:
         cell.font, cell.alignment = Font(bold=True), Alignment(wrap_text=True, vertical="center")
         sheet.column_dimensions[cell.column_letter].width = _WIDTHS[cell.value]
-    for number, row in enumerate(rows, 2):  # whose heights spreadsheet programs fit to the wrapped texts
+    for number, row in enumerate(map(texts, pack.rows), 2):  # whose heights spreadsheet programs fit to wrapped texts
         for place, name in enumerate(COLUMNS, 1):
             cell = sheet.cell(number, place)
             cell.protection = Protection(locked=name in TEXTS)
@@ -81,16 +69,18 @@ def _fill(sheet: Worksheet, rows: Iterable[Sequence[str]]) -> None:
     sheet.freeze_panes = "B2"
     sheet.protection.enable()
     sheet.protection.formatColumns = sheet.protection.formatRows = False  # columns may be made wider
-
-
-def _choices(sheet: Worksheet, rows: int) -> None:
-    """Lists of the values that ratings may have."""
     for name in (*RATINGS, PREFERENCE):
         values = CHOICES if name == PREFERENCE else GRADES
         letter = get_column_letter(COLUMNS.index(name) + 1)
         rule = DataValidation("list", formula1=f'"{",".join(values)}"', allow_blank=True, showErrorMessage=True)
-        rule.add(f"{letter}2:{letter}{rows + 1}")
+        rule.add(f"{letter}2:{letter}{len(pack.rows) + 1}")
         sheet.add_data_validation(rule)
+    about = book.create_sheet(ABOUT)
+    for line in (("Pack", pack.code), ("Direction", pack.direction), ("Annotator", annotator)):
+        about.append(line)
+    about.protection.enable()
+    with files.atomic(path) as temporary:
+        book.save(temporary)
 
 
 # --- The guidelines, and the page that annotators may fill their form in on.

@@ -102,8 +102,10 @@ def read_forms(paths: Sequence[Path], pack: Pack, annotators: Sequence[str]) -> 
 
 def _read_form(path: Path, annotator: str, pack: Pack) -> tuple[list[Rating], list[str]]:
     """What is rated in a form, in the order of the pack; and its problems. Cells have the names of spreadsheet
-    programs: ``A.csv:F12``."""
-    rows, named = read_sheet(path)
+    programs: ``A.csv:F12``. Raises :class:`InputError` for a file that is neither a spreadsheet nor CSV, or larger than
+    a form."""
+    files.regular(path, LARGEST)
+    rows, named = _read_xlsx(path) if path.suffix.lower() == ".xlsx" else (_read_csv(path), "")
     problems = []
     if named and named != annotator:
         problems.append(f"{path}: is the form of {brief(named)}, by its sheet {forms.ABOUT}")
@@ -168,34 +170,21 @@ def _same_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def read_sheet(path: Path) -> tuple[list[list[str]], str]:
-    """The cells of a form as text, and whom a spreadsheet says that it is for; "" if it says nothing.
-
-    Raises :class:`InputError` for a file that is neither a spreadsheet nor CSV, or larger than a form.
-    """
-    files.regular(path, LARGEST)
-    return _read_xlsx(path) if path.suffix.lower() == ".xlsx" else (_read_csv(path), "")
-
-
 def _read_xlsx(path: Path) -> tuple[list[list[str]], str]:
+    """The cells of a form as text, and whom a spreadsheet says that it is for; "" if it says nothing."""
     with files.readable(path, "spreadsheet", _NO_FORM):
-        _require_small(path)
+        with zipfile.ZipFile(path) as packed:
+            parts = packed.infolist()
+        # No part of the usual compressions unpacks to more than it says.
+        if not {part.compress_type for part in parts} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+            raise ValueError("it is compressed in a way that no spreadsheet is")
+        if sum(part.file_size for part in parts) > LARGEST:
+            raise InputError(path, f"unpacks to more than {LARGEST:,} bytes, the most of a form", _NO_FORM)
         book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
         sheets = {sheet.title: _cells(sheet) for sheet in book.worksheets}
         about = {row[0]: row[1] for row in sheets.get(forms.ABOUT, ()) if len(row) > 1}
         ratings = sheets.get(SHEET) or _cells(book.worksheets[0])
         return ratings, about.get("Annotator", "")
-
-
-def _require_small(path: Path) -> None:
-    """Raise :class:`InputError` for a spreadsheet that unpacks to more than :data:`LARGEST` bytes."""
-    with zipfile.ZipFile(path) as packed:
-        parts = packed.infolist()
-    # No part of the usual compressions unpacks to more than it says.
-    if not {part.compress_type for part in parts} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        raise ValueError("it is compressed in a way that no spreadsheet is")
-    if sum(part.file_size for part in parts) > LARGEST:
-        raise InputError(path, f"unpacks to more than {LARGEST:,} bytes, the most of a form", _NO_FORM)
 
 
 def _cells(sheet: Worksheet) -> list[list[str]]:
