@@ -105,14 +105,13 @@ def listing(repository: str, revision: str | None, key: str, kind: Kind = "model
     with _clear_errors(repository, revision, key, kind):
         info = HfApi().repo_info(repository, revision=revision, repo_type=kind, files_metadata=True)
     assert info.sha  # the hub's own, and its mirrors', always say it
-    listed = [
-        File(one.rfilename, (one.lfs or one).size or 0, one.lfs.sha256 if one.lfs else None)
-        for one in info.siblings or ()
-    ]
-    for file in listed:
-        if Path(file.name).is_absolute() or ".." in Path(file.name).parts:
-            problem = f"has a file whose name leads out of its folder: {file.name}"
+    listed = []
+    for one in info.siblings or ():
+        name = one.rfilename
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            problem = f"has a file whose name leads out of its folder: {name}"
             raise InputError(repository, problem, "Use another repository.")
+        listed.append(File(name, (one.lfs or one).size or 0, one.lfs.sha256 if one.lfs else None))
     licence = str((info.card_data and info.card_data.get("license")) or "not stated")
     return Listing(repository, info.sha, licence, tuple(listed), kind)
 

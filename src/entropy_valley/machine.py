@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections import namedtuple
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -101,33 +101,26 @@ def claimed(count: int, variables: Mapping[str, str]) -> dict[Gpu, socket.socket
     if len(present) < count:
         remedy = "Ask for fewer (`training.processes`), or use a machine that has them."
         raise InputError("GPUs", f"{count} wanted, {len(present)} on this machine", remedy)
-    claims = _claims(count, present)
-    if not claims:
-        text = f"waiting: {count} of {len(present)} GPUs wanted, jobs of another run use them"
-        note(text)
-    while not claims:
-        time.sleep(random.uniform(0.2, 1.0))  # two that take one after the other do not wait for each other
-        claims = _claims(count, present)
-    note(f"on {', '.join(f'{gpu.name} ({gpu.uuid})' for gpu in claims)}")
-    return claims
-
-
-def _claims(count: int, present: Iterable[Gpu]) -> dict[Gpu, socket.socket]:
-    """The first ``count`` GPUs that no process has claimed, each with this one's claim; none if there are fewer."""
-    claims: dict[Gpu, socket.socket] = {}
-    for gpu in present:
-        claim = socket.socket(socket.AF_UNIX)
-        try:
-            claim.bind(f"\0entropy-valley {gpu.uuid}")
-        except OSError:  # another process has it
+    text = f"waiting: {count} of {len(present)} GPUs wanted, jobs of another run use them"
+    while True:
+        claims: dict[Gpu, socket.socket] = {}
+        for gpu in present:
+            claim = socket.socket(socket.AF_UNIX)
+            try:
+                claim.bind(f"\0entropy-valley {gpu.uuid}")
+            except OSError:  # another process has it
+                claim.close()
+                continue
+            claims[gpu] = claim
+            if len(claims) == count:
+                note(f"on {', '.join(f'{gpu.name} ({gpu.uuid})' for gpu in claims)}")
+                return claims
+        for claim in claims.values():
             claim.close()
-            continue
-        claims[gpu] = claim
-        if len(claims) == count:
-            return claims
-    for claim in claims.values():
-        claim.close()
-    return {}
+        if text:
+            note(text)
+            text = ""  # once is enough
+        time.sleep(random.uniform(0.2, 1.0))  # two that take one after the other do not wait for each other
 
 
 def visible(variables: Mapping[str, str]) -> list[Gpu]:

@@ -114,13 +114,10 @@ def refused(plugin: object, method: str, about: str, problem: str, remedy: str) 
 
 
 def _method(plugin: object, name: str) -> str:
-    """File, class and method, for an error."""
-    return f"{_file(type(plugin).__module__)}, {type(plugin).__qualname__}.{name}"
-
-
-def _file(module: str) -> str:
-    """The name of a module's file; its own where it has none, as one of C or a folder."""
-    return Path(getattr(sys.modules.get(module), "__file__", None) or module).name
+    """File, class and method, for an error: the module where it has no file, as one of C or a folder."""
+    kind = type(plugin)
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or kind.__module__
+    return f"{Path(file).name}, {kind.__qualname__}.{name}"
 
 
 def _code(name: str) -> str:

@@ -105,8 +105,8 @@ def entries(path: Path) -> dict[System, dict[str, Any]]:
 # --- The header of a result: what it was made from.
 
 ENDING = ".made.json"
-SET_FILES = [name for rows in (TRANSLATIONS, SCORES) for name in (rows, header_path(rows).name)]
-HEADERS = {*SET_FILES} - {TRANSLATIONS, SCORES}
+SET_FILES = [TRANSLATIONS, "translations.json", SCORES, "scores.json"]
+HEADERS = {"translations.json", "scores.json"}
 CODE = {".py", ".json", ".csv"}  # the endings of the package's files that make numbers, and the folders with them
 COMPUTING = ("data", "decoding", "experiment/demo", "lengths", "model", "scoring", "training", "translation")
 SHORT = 12  # hex digits of a digest in print

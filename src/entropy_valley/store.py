@@ -62,7 +62,13 @@ class Store:
         requeued here, see :func:`.machine.nears_its_limit`."""
         if self._folder is None:
             return
-        lines, shard = self._lines, self._shard or self._new_shard(self._folder)
+        lines = self._lines  # before there is a new shard
+        if self._shard is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            # The time is first, so that the newest shard is the last by name.
+            name = f"{time.time_ns():020d}-{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
+            self._shard = open(self._folder / name, "xb")  # noqa: SIM115 - closed with the store
+        shard = self._shard
         content = f'{{"key":{json.dumps(key)},"value":{files.canonical(value)}'.encode()
         line = _summed(content)
         lines[key] = _Location(Path(shard.name), shard.tell(), len(line))
@@ -101,13 +107,6 @@ class Store:
     def _close(self) -> None:
         while self._reading:
             self._reading.popitem()[1].close()
-
-    def _new_shard(self, folder: Path) -> IO[bytes]:
-        folder.mkdir(parents=True, exist_ok=True)
-        # The time is first, so that the newest shard is the last by name.
-        name = f"{time.time_ns():020d}-{os.uname().nodename}-{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
-        self._shard = open(folder / name, "xb")  # noqa: SIM115 - closed with the store
-        return self._shard
 
 
 def _summed(content: bytes) -> bytes:
