@@ -223,10 +223,7 @@ def find_method(name: str, settings: JsonObject) -> type:
 
 
 def choosing(
-    method: LengthMethod,
-    sentence: Sentence,
-    probe: Callable[[int], Any],
-    name: object = None,
+    method: LengthMethod, sentence: Sentence, probe: Callable[[int], Any], name: object = None
 ) -> Generator[list[Any], list[ProbeResult], tuple[JsonObject, dict[int, ProbeResult]]]:
     """Yield the probes of one sentence, round by round; return its :func:`canvas_row`, and the readings by slots.
 
@@ -255,10 +252,7 @@ def choosing(
 
 
 def probing(
-    method: LengthMethod,
-    sentence: Sentence,
-    probe: Callable[[int], Any],
-    name: object = None,
+    method: LengthMethod, sentence: Sentence, probe: Callable[[int], Any], name: object = None
 ) -> Generator[list[Any], list[ProbeResult], dict[int, ProbeResult]]:
     """The first half of :func:`choosing`: yield what the method proposes, round by round; return the readings."""
     about = f"sentence {name!r}"

@@ -21,15 +21,7 @@ from entropy_valley.settings import JsonObject
 from entropy_valley.training import adapter, deepspeed, memory, processes
 from entropy_valley.training.adapter import attach_lora
 from entropy_valley.training.log import HISTORY, Report, reports, require_finite
-from entropy_valley.training.loss import (
-    Batches,
-    Canvases,
-    Pairs,
-    Passes,
-    fitting_pairs,
-    longest_pair,
-    seed_of,
-)
+from entropy_valley.training.loss import Batches, Canvases, Pairs, Passes, fitting_pairs, longest_pair, seed_of
 from entropy_valley.training.settings import AUTO, Auto, Loss, Training
 
 

@@ -17,15 +17,7 @@ from entropy_valley.model.families import Family, find_family
 from entropy_valley.model.load import empty_model
 from entropy_valley.model.prompt import PLACE, Prompt
 from entropy_valley.training.log import reports, require_finite
-from entropy_valley.training.loss import (
-    Batches,
-    Canvases,
-    Pairs,
-    cross_entropies,
-    fitting_pairs,
-    longest_pair,
-    seed_of,
-)
+from entropy_valley.training.loss import Batches, Canvases, Pairs, cross_entropies, fitting_pairs, longest_pair, seed_of
 from entropy_valley.training.processes import float32_products
 from entropy_valley.training.settings import Loss, warmup_steps
 
