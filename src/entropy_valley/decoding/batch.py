@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from entropy_valley.decoding.canvas import Canvas, Decoded, ProbeResult
+from entropy_valley.decoding.canvas import Answer, Canvas, Decoded, ProbeResult
 from entropy_valley.decoding.head import SlotValues
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import download, upload
@@ -166,7 +166,7 @@ class Batch:
 
     def step(
         self, seen: Pass, order: Any, eos_id: int, ahead: Lookahead | None = None
-    ) -> tuple[Batch, list[tuple[Any, ProbeResult | Decoded]], dict[str, int]]:
+    ) -> tuple[Batch, list[Answer], dict[str, int]]:
         """One step of each canvas after a pass: the order scores the masked slots, and the lowest take their most
         probable tokens. Then those that go on; the results of those that leave, because they were only to be read or
         their text is settled; and what a ledger counts of the states that were guessed ``ahead``.
@@ -193,7 +193,7 @@ class Batch:
             self.guess[places], self.score[places] = tokens, ranks
             self._reveal(places, ranks, tokens, logprobs)
         batch: Batch = self
-        results: list[tuple[Any, ProbeResult | Decoded]] = []
+        results: list[Answer] = []
         counts: dict[str, int] = {}
         if not denoised.all():
             read, batch = self.split((~denoised).tolist())
@@ -203,11 +203,11 @@ class Batch:
         settled = batch._settled(eos_id)
         if any(settled):
             filled, batch = batch.split(settled)
-            results += filled._decoded(filled._first(eos_id).tolist())
+            results += filled._decoded(eos_id)
         return batch, results, counts
 
     def _slots(self, seen: Pass) -> Slots | None:
-        """What an order sees of a pass: the masked slots of the canvases that are denoised; None if there are none."""
+        """What an order sees of a pass; None if no canvas is denoised."""
         denoised = self.denoised
         if not denoised.any():
             return None
@@ -242,9 +242,10 @@ class Batch:
         self.steps = (np.array(self.steps) + (counts > 0)).tolist()
         self.masks = (np.array(self.masks) - counts + again).tolist()
 
-    def _readings(self, columns: Sequence[list[float]]) -> list[tuple[Any, ProbeResult]]:
+    def _readings(self, columns: Sequence[list[float]]) -> list[Answer]:
         """The readings of these canvases, from the columns of their masked rows; the SIG is the last, if any."""
-        readings, start = [], 0
+        readings: list[Answer] = []
+        start = 0
         for name, canvas, masks in zip(self.names, self.canvases, self.masks, strict=True):
             token, entropy, logprob, eos, *sig = (tuple(column[start : start + masks]) for column in columns)
             sigs = sig[0] if sig and canvas.sourceless is not None else ()
@@ -280,12 +281,10 @@ class Batch:
         ends = np.cumsum(np.bincount(self.canvas, minlength=len(self))).tolist()
         return list(map(slice, [0, *ends], ends))
 
-    def _decoded(self, ends: list[int]) -> list[tuple[Any, Decoded]]:
-        """The results of these canvases, the first EOS of each at slot ``ends`` or nowhere."""
-        done = []
-        for rows, name, canvas, steps, end in zip(
-            self.rows(), self.names, self.canvases, self.steps, ends, strict=True
-        ):
+    def _decoded(self, eos_id: int) -> list[Answer]:
+        done: list[Answer] = []
+        columns = self.rows(), self.names, self.canvases, self.steps, self._first(eos_id).tolist()
+        for rows, name, canvas, steps, end in zip(*columns, strict=True):
             slots, text = slice(rows.stop - canvas.length, rows.stop), min(end, canvas.length)
             mean = round(math.fsum(self.logprob[slots][:text].tolist()) / text, 4) if text else None
             done.append((name, Decoded(self.ids[slots].tolist(), text, mean, steps)))

@@ -66,6 +66,8 @@ class Decoded:
     passes: int
 
 
+Answer = tuple[Any, ProbeResult | Decoded]  # behind the name of its canvas
+
 # --- Which passes compute the prompt of a canvas.
 
 

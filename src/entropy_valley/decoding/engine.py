@@ -41,15 +41,8 @@ import numpy as np
 import torch
 
 from entropy_valley.decoding.batch import Batch, Lookahead, Pass
-from entropy_valley.decoding.canvas import VALUES, Canvas, Decoded, FinishedText, Ledger, ProbeResult, Queue
-from entropy_valley.decoding.head import (
-    HEAD_ROWS,
-    Head,
-    SlotValues,
-    slot_values,
-    sourced_values,
-    whole_sums,
-)
+from entropy_valley.decoding.canvas import VALUES, Answer, Canvas, FinishedText, Ledger, Queue
+from entropy_valley.decoding.head import HEAD_ROWS, Head, SlotValues, slot_values, sourced_values, whole_sums
 from entropy_valley.decoding.orders import Order, needs_sourceless
 from entropy_valley.decoding.prompts import CachedPrompts, PassBudget
 from entropy_valley.errors import InputError
@@ -84,8 +77,7 @@ class Engine:
         self.backbone, self.ledger, self.fill = backbone, Ledger() if ledger is None else ledger, fill
         self._compiled = fill if compile_layers and fill else 0  # passes of no more tokens have compiled layers
         self._never = NO_TOKEN if reveals_masks else backbone.mask_id  # the token that is in no distribution
-        self._device = backbone.device
-        device = self._device.type
+        device = backbone.device.type
         self.budget = fill or budget or BUDGET[device]
         self.lookahead, self._room = lookahead, fill or _room(backbone)
         self.prompts = CachedPrompts(backbone)
@@ -93,7 +85,7 @@ class Engine:
         self.head = Head(backbone.model.lm_head, backbone.float32_head, rows, backbone.vocabulary)
 
     @torch.inference_mode()
-    def run(self, queue: Queue, order: Order | None = None) -> Iterator[tuple[Any, ProbeResult | Decoded]]:
+    def run(self, queue: Queue, order: Order | None = None) -> Iterator[Answer]:
         """(name, result) of each canvas as soon as it is known: filled, or the reading of one only to be read.
 
         What is put into the queue meanwhile is run too. Without an ``order`` no canvas is decoded: each is only read.
@@ -118,7 +110,7 @@ class Engine:
             # computed again is freed for a smaller one.
             room = min(self.budget, self._room) - budget.rows
             ahead = Lookahead.behind(batch, self.lookahead, room, self.backbone.eos_id)
-            seen = self._attempt(ahead.whole, order, len(batch.canvases) == 1)
+            seen = self._attempt(ahead.whole, order, len(batch) == 1)
             if seen is None:
                 self.prompts.empty([batch, waiting])
                 torch.cuda.empty_cache()  # only here is the failed pass's memory no longer held by the exception
@@ -133,7 +125,7 @@ class Engine:
     def score(self, text: FinishedText) -> list[float]:
         """The log-probability (nats) of each token of a finished canvas, in a pass of its own: no company."""
         backbone, (prompt, tokens) = self.backbone, text
-        packed = pack([[*prompt, *tokens]], self._device, [backbone.prefix(len(prompt))])
+        packed = pack([[*prompt, *tokens]], backbone.device, [backbone.prefix(len(prompt))])
         first = len(prompt) - int(backbone.shifted)
         states = backbone.model.hidden_states(packed)[first : first + len(tokens)]
         chunks = []
@@ -148,10 +140,8 @@ class Engine:
 
     def _enter(
         self, batch: Batch, named: Sequence[tuple[Any, Canvas]], order: Order | None
-    ) -> tuple[Batch, list[tuple[Any, ProbeResult | Decoded]]]:
+    ) -> tuple[Batch, list[Answer]]:
         """The batch with the named canvases behind it; and the results of those that a known first step settles."""
-        if not named:
-            return batch, []
         # On a CPU, equal neighbours share their attention call.
         named = sorted(named, key=lambda one: -len(one[1].prompt) - one[1].length)
         entering = Batch.of(named, self.backbone.mask_id)
@@ -192,7 +182,7 @@ class Engine:
 
     def _read(self, batch: Batch, order: Order | None) -> Pass:
         """One forward pass, and the head on the rows that speak for the masked slots; their SIG where it is wanted."""
-        backbone, count = self.backbone, len(batch.canvases)
+        backbone, count = self.backbone, len(batch)
         # The canvases that run without their source too: those whose SIG the order wants now, or that are read with it.
         wanted = np.zeros(count, dtype=bool)
         for place, (canvas, step) in enumerate(zip(batch.canvases, batch.steps, strict=True)):
@@ -218,7 +208,7 @@ class Engine:
             values = slot_values(self.head, states, self._never, backbone.eos_id)
         self.ledger.update(passes=1, tokens=tokens, rows=len(masked), padded=max(0, (self.fill or 0) - tokens))
         cost = run[:, :count].copy()
-        cost[:, wanted] += run[:, count : len(whole.canvases)]
+        cost[:, wanted] += run[:, count : len(whole)]
         return Pass(masked[:own], values, cost, sig)
 
 
