@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
@@ -126,10 +126,7 @@ def length_head(model: RunModel, training: Sentences, dev: Path, spec: JsonObjec
         states, cut = torch.stack([by_place[place] for place in range(len(kept))]), sum(n < len(train) for n in kept)
         lengths = [target + 1 for target in fitting.tokens("target")]
         head = fit(states[:cut], lengths[:cut], seed=spec["seed"], **settings)
-        info = {
-            "train": report(head, states[:cut], lengths[:cut]),
-            "dev": report(head, states[cut:], lengths[cut:]),
-        }
+        info = {"train": report(head, states[:cut], lengths[:cut]), "dev": report(head, states[cut:], lengths[cut:])}
         yield 0, {"weights": base64.b64encode(head.to_bytes()).decode(), "info": info}
 
     (value,) = model.recall("trained length head", [key], compute)
@@ -155,16 +152,16 @@ def predict(model: RunModel, sentences: Sentences, weights: bytes) -> list[dict[
     return [dict(map(tuple, value)) for value in model.recall("length head", keys, compute)]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Fits:
     """What length methods use that a run has fitted to its pairs: length statistics, as they see them, the methods that
     have learned, by name, and the weights of the length head; None where no method of the job uses it. ``facts`` is
     what a header says of them."""
 
     statistics: LengthStatistics | None = None
-    learned: Mapping[str, LengthMethod] = field(default_factory=dict)
+    learned: dict[str, LengthMethod] = field(default_factory=dict)
     head: bytes | None = None
-    facts: JsonObject = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, model: RunModel, specs: JsonObject | None) -> Self:
@@ -172,27 +169,25 @@ class Fits:
 
         The probes of these pairs have a store of their own: all others would read past them.
         """
+        fits = cls()
         if not specs:
-            return cls()
+            return fits
         (train, dev), kept = model.execution.pairs, model.execution.store
-        training, fits = model.sentences(train), cls()
+        training = model.sentences(train)
         # In this order: what learns may use the statistics, and no probe needs the length head.
-        facts: dict[str, Any] = {}
         with Store(kept and kept / "fits") as store:
             if spec := specs.get("length_statistics"):
                 pairs = Pairs(training.first(spec.get("limit")), model.runner("probe", store))
-                facts["length_statistics"] = pairs.statistics(spec["parts"], spec.get("bias_pairs", 0))
-                fits = cls(LengthStatistics.of(facts["length_statistics"]))
+                measured = pairs.statistics(spec["parts"], spec.get("bias_pairs", 0))
+                fits.statistics, fits.facts["length_statistics"] = LengthStatistics.of(measured), measured
             if spec := specs.get("learned"):
-                held_out, learned = Pairs(model.sentences(dev), model.runner("probe", store)), {}
-                facts["learned"] = {}
+                held_out = Pairs(model.sentences(dev), model.runner("probe", store))
+                facts = fits.facts["learned"] = {}
                 for name, settings in spec["methods"].items():
-                    learned[name], facts["learned"][name] = held_out.taught(fits.method(name, settings))
-                fits = dataclasses.replace(fits, learned=learned)
+                    fits.learned[name], facts[name] = held_out.taught(fits.method(name, settings))
         if spec := specs.get("length_head"):
-            head, facts["length_head"] = length_head(model, training, dev, spec)
-            fits = dataclasses.replace(fits, head=head)
-        return dataclasses.replace(fits, facts=facts)
+            fits.head, fits.facts["length_head"] = length_head(model, training, dev, spec)
+        return fits
 
     def method(self, name: str, settings: JsonObject) -> LengthMethod:
         """A length method of the job, with what it has learned."""
