@@ -73,8 +73,7 @@ def complete(places: Sequence[ValleyCanvas], entropies: Sequence[float]) -> list
 
 def write(params: JsonObject, execution: Execution, testsets: Sequence[str], out: str) -> None:
     """Write ``{kind: {test set: what is read}}`` of the kinds and test sets that the rule's params name."""
-    base = {key: value for key, value in params.items() if key not in (*READERS, "testsets", "made_from")}
-    model = RunModel(base, execution)
+    model = RunModel(params, execution)
     with model.store:
         tests = {Path(path).stem: model.sentences(path) for path in testsets}
         results: dict[str, dict[str, Any]] = {}

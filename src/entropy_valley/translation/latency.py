@@ -29,8 +29,6 @@ from entropy_valley.translation.job import Execution, RunModel
 from entropy_valley.translation.sentences import Sentences
 from entropy_valley.translation.translations import signature
 
-SPEC = ("fits", "made_from")  # of the params, what the timing itself does not use
-
 COUNTS = ("passes", "tokens", "rows", "unused", "foreseen")  # of a ledger, what a timing has
 
 
@@ -39,13 +37,12 @@ def write(params: JsonObject, execution: Execution, testset: str, out: str) -> N
 
     Only what the length method is fitted to training pairs comes from the run's store, and goes there.
     """
-    spec = {key: value for key, value in params.items() if key not in SPEC}
-    model = RunModel(spec, execution)
+    model = RunModel(params, execution)
     with model.store:
         fits, sentences = Fits.of(model, params.get("fits")), model.sentences(testset)
-        sentences = sentences.at(draw(sentences.rows, spec["sentences"], spec["seed"], "keyed_hash"))
-        method = fits.method(spec["method"], spec["settings"])
-        denoising = Denoising.of(spec)
+        sentences = sentences.at(draw(sentences.rows, params["sentences"], params["seed"], "keyed_hash"))
+        method = fits.method(params["method"], params["settings"])
+        denoising = Denoising.of(params)
         head = fits.length_head(method, model.backbone.device)
         measured = measure(model, sentences, method, denoising, head)
         signed = {**signature(model, denoising), "data_digest": sentences.data_digest}

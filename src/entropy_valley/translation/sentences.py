@@ -26,39 +26,22 @@ Row = dict[str, Any]  # the canvas of a sentence, as its row of translations has
 
 
 @dataclass(frozen=True)
-class Texts:
-    """The tokenizer of a prompt, and the ids of the tokens that end a turn and that are masks (None: it has none)."""
-
-    prompt: Prompt
-    turn_end: int | None = None
-    mask: int | None = None
-
-    def tokens(self, decoded: Decoded) -> list[int]:
-        """The ids of a decoded canvas that are its text: of those before the first EOS the ones before the end of a
-        turn, but for slots that were revealed as a mask."""
-        before = itertools.takewhile(lambda token: token != self.turn_end, decoded.tokens[: decoded.text])
-        return [token for token in before if token != self.mask]
-
-    def text(self, decoded: Decoded) -> str:
-        """The text of a decoded canvas."""
-        return self.prompt.text(self.tokens(decoded))
-
-
-@dataclass(frozen=True)
 class Sentences:
-    """Rows with an ``id`` and a ``source``, in the prompt of ``texts``; of pairs they have a ``target`` too, and where
-    a gold alignment is given, ``anchors``. A sentence is named by its place among them.
+    """Rows with an ``id`` and a ``source``, in their ``prompt``; of pairs they have a ``target`` too, and where a gold
+    alignment is given, ``anchors``. A sentence is named by its place among them.
 
     ``context`` is the most tokens of a sequence; what exceeds it is a SentenceError before any pass over it. ``file``
     is where errors say that the rows stand. With a ``cache`` the probes of length methods and the steps of canvases are
-    approximate.
+    approximate. ``turn_end`` and ``mask`` are the ids of such tokens, if there are any.
     """
 
     file: Any
     rows: Sequence[Mapping[str, Any]]
-    texts: Texts
+    prompt: Prompt
     context: int
     cache: CachePolicy | None = None
+    turn_end: int | None = None
+    mask: int | None = None
 
     def at(self, places: Iterable[int]) -> Self:
         """Those at some places."""
@@ -77,12 +60,12 @@ class Sentences:
     @functools.cached_property
     def prompts(self) -> list[list[int]]:
         """The tokens of each prompt, which are read at the first use."""
-        return [self.texts.prompt.encode(row["source"]) for row in self.rows]
+        return [self.prompt.encode(row["source"]) for row in self.rows]
 
     @functools.cached_property
     def sourceless(self) -> list[int]:
         """The prompt of an empty source."""
-        return self.texts.prompt.encode("")
+        return self.prompt.encode("")
 
     @functools.cached_property
     def distractors(self) -> list[int]:
@@ -91,7 +74,7 @@ class Sentences:
 
     def tokens(self, side: str) -> list[int]:
         """How many tokens each ``source`` or ``target`` has."""
-        return [len(self.texts.prompt.tokens(row[side])) for row in self.rows]
+        return [len(self.prompt.tokens(row[side])) for row in self.rows]
 
     def anchors(self, place: int) -> list[int]:
         """The slots of the reference that a gold alignment ties to the source; raise InputError where none is given."""
@@ -99,7 +82,7 @@ class Sentences:
         if row.get("anchors") is None:
             problem = f"sentence {row['id']!r} has no `anchors`, which the order oracle_anchor reveals first"
             raise InputError(self.file, problem, "Take a test set that has an alignment, or another order.")
-        return self.texts.prompt.slots_of(row["target"], row["anchors"])
+        return self.prompt.slots_of(row["target"], row["anchors"])
 
     def seen_by(self, method: LengthMethod, predicted: Iterable[Mapping[int, float] | None] = ()) -> list[Sentence]:
         """What a length method may know of each: of the target nothing, unless it says that it sees it.
@@ -107,7 +90,7 @@ class Sentences:
         ``predicted`` is what a length head says of each, for a method that uses it. Each has the slots that the context
         leaves for it, at least the shortest canvas's: :meth:`check` says what is too long.
         """
-        seen, tokens = [], self.texts.prompt.tokens
+        seen, tokens = [], self.prompt.tokens
         for row, prompt, lengths in itertools.zip_longest(self.rows, self.prompts, predicted):
             reference = len(tokens(row["target"])) if method.sees_reference else None
             room = max(SHORTEST, self.context - len(prompt))
@@ -214,11 +197,17 @@ class Sentences:
             # The log-probability of the finished text takes the place of that at reveal time.
             finished = []
             for filled in decoded:
-                written = self.texts.prompt.tokens(self.texts.text(filled))
+                written = self.prompt.tokens(self.prompt.text(self.written(filled)))
                 finished.append(Finished(prompt, written, len(filled.tokens)))
             pairs = zip(decoded, (yield finished), strict=True)
             decoded = [dataclasses.replace(filled, logprob=score.logprob) for filled, score in pairs]
         return dict(zip(lengths, decoded, strict=True))
+
+    def written(self, decoded: Decoded) -> list[int]:
+        """The ids of a decoded canvas that are its text: of those before the first EOS the ones before the end of a
+        turn, but for slots that were revealed as a mask."""
+        before = itertools.takewhile(lambda token: token != self.turn_end, decoded.tokens[: decoded.text])
+        return [token for token in before if token != self.mask]
 
 
 def distractors(sources: Sequence[str]) -> list[int]:

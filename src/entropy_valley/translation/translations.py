@@ -29,9 +29,6 @@ from entropy_valley.translation.fits import Fits, predict
 from entropy_valley.translation.job import Execution, RunModel
 from entropy_valley.translation.sentences import Row, Sentences, contenders, winner
 
-# What a spec has beside the params of the run's passes.
-OF_SET = ("cells", "methods", "orders", "schedule", "fits", "made_from")
-
 Rows = dict[System, list[Row]]
 
 Choice = tuple[str, str]  # a test set and a length method
@@ -53,9 +50,8 @@ def write(
         rows = work.merged(shards) if shards else work.rows()
         files.write_jsonl(out, results.tidy(rows))
         record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
-        fits = shard_record(Path(shards[0])).facts.get("fits") if shards else work.fits.facts  # all have the same
-        if fits:
-            record.facts["fits"] = fits
+        if work.fits.facts:
+            record.facts["fits"] = work.fits.facts
 
 
 def write_shard(params: JsonObject, execution: Execution, testsets: Sequence[str], out: str) -> None:
@@ -92,7 +88,7 @@ class Translations:
     ) -> None:
         self.spec, self._shard, self._shards = params, shard, shards
         self.cells = [System(*cell) for cell in params["cells"]]
-        self.model = RunModel({key: value for key, value in params.items() if key not in OF_SET}, execution)
+        self.model = RunModel(params, execution)
         self.tests = {Path(path).stem: self.model.sentences(path) for path in testsets}
         self.fits = Fits()
         self._canvases: dict[Choice, dict[int, Row]] = {}  # by the sentence's place
@@ -118,8 +114,10 @@ class Translations:
         Raises InputError for a shard of other params, or of other sentences than are due.
         """
         for shard in shards:
-            for change in differences(shard_record(Path(shard)).params, self.spec):
+            record = shard_record(Path(shard))
+            for change in differences(record.params, self.spec):
                 raise InputError(shard, f"was made with other params: {change}", REMEDY)
+            self.fits = Fits(facts=record.facts.get("fits", {}))  # all have the same
         rows: Rows = {cell: [{}] * len(self.tests[cell.testset].rows) for cell in self.cells}
         most = max(map(len, rows.values()))  # with fewer sentences than shards, the last are empty
         for number, shard in enumerate(shards[:most]):
@@ -221,7 +219,7 @@ class Translations:
 
     def _denoising_of(self, cell: System) -> Denoising:
         order = self.spec["orders"][cell.order]
-        return Denoising.of({**self.model.spec, "schedule": self.spec["schedule"], **order, "steps": cell.steps})
+        return Denoising.of({**self.spec, **order, "steps": cell.steps})
 
     def _run(self, stream: Mapping[System, Denoising]) -> None:
         """Decode the canvases of some cells, whose reveal order is the same, and make their rows."""
@@ -260,10 +258,10 @@ def row(
     a variable-length decoder changes the canvas, ``length`` is the final one.
     """
     best = winner(decoded)
-    tokens = sentences.texts.tokens(best)
+    tokens = sentences.written(best)
     return {
         "id": sentences.rows[place]["id"],
-        "hypothesis": sentences.texts.prompt.text(tokens),
+        "hypothesis": sentences.prompt.text(tokens),
         "length": len(best.tokens),
         "tokens": tokens,
         "logprob": best.logprob,

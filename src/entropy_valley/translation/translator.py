@@ -39,7 +39,7 @@ from entropy_valley.progress import progress
 from entropy_valley.settings import JsonObject, check_template
 from entropy_valley.texts import checked_sentence, counted
 from entropy_valley.translation.fits import Pairs
-from entropy_valley.translation.sentences import Row, Sentences, Texts, winner
+from entropy_valley.translation.sentences import Row, Sentences, winner
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -379,15 +379,15 @@ class Translator:
         if denoising is None:
             return Translation.of(row, readings)
         best = winner((yield from sentences.denoising(place, row, denoising, readings)))
-        return Translation.of(row, readings, self._texts.text(best), best)
+        return Translation.of(row, readings, self.prompt.text(sentences.written(best)), best)
 
     def _sentences(self, place: str, rows: Sequence[dict[str, Any]]) -> Sentences:
-        return Sentences(place, rows, self._texts, self.backbone.context, self.cache)
+        context, mask = self.backbone.context, self.backbone.mask_id
+        return Sentences(place, rows, self.prompt, context, self.cache, self._turn_end, mask)
 
     @functools.cached_property
-    def _texts(self) -> Texts:
-        turn_end = self.backbone.family.turn_end_id(self.prompt.tokenizer)
-        return Texts(self.prompt, turn_end, self.backbone.mask_id)
+    def _turn_end(self) -> int | None:
+        return self.backbone.family.turn_end_id(self.prompt.tokenizer)
 
     @functools.cached_property
     def _engine(self) -> Engine:
