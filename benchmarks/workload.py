@@ -15,7 +15,7 @@ from entropy_valley.decoding.canvas import CachePolicy
 from entropy_valley.lengths import Sentence
 from entropy_valley.model.families import find_family
 from entropy_valley.model.load import Backbone, empty_model
-from entropy_valley.translation.sentences import Sentences, Texts
+from entropy_valley.translation.sentences import Sentences
 
 LENGTHS = Path(__file__).with_name("wmt22-en-zh.lengths")
 TEMPLATE = 12  # tokens that the paper's prompt puts around a source
@@ -67,7 +67,7 @@ class Workload:
     def in_prompts(self, cache: CachePolicy | None) -> Sentences:
         """Its sentences in their prompts."""
         rows = [{"id": number, "source": str(number)} for number in range(len(self.prompts))]
-        return Sentences("prompts", rows, Texts(Numbered(self.prompts)), self.backbone.context, cache)
+        return Sentences("prompts", rows, Numbered(self.prompts), self.backbone.context, cache)
 
     def longest(self, count: int) -> Workload:
         """Its longest sentences alone."""

@@ -14,7 +14,7 @@ from entropy_valley.results import System
 from entropy_valley.store import Store
 from entropy_valley.translation import diagnostics, latency, translations
 from entropy_valley.translation.job import Execution, RunModel
-from entropy_valley.translation.sentences import Sentences, Texts
+from entropy_valley.translation.sentences import Sentences
 from entropy_valley.translation.translations import Translations
 
 LEDGERS = {}  # the counts of this process's jobs, by their store
@@ -48,7 +48,7 @@ def in_prompts(prompts, context, sources=None, sourceless=(), anchors=None, **mo
     rows = [{"id": number, "source": source, "target": ""} for number, source in enumerate(sources)]
     for row, slots in zip(rows, anchors or (), strict=False):
         row["anchors"] = slots
-    return Sentences("test", rows, Texts(Spelled(tokens)), context, **more)
+    return Sentences("test", rows, Spelled(tokens), context, **more)
 
 
 def without_store(engine):

@@ -15,7 +15,7 @@ import torch
 from transformers import DynamicCache
 
 from entropy_valley.decoding.orders import reveal_counts
-from entropy_valley.decoding.reference import Rank, Step, med, slot_logits, stock_logits
+from entropy_valley.decoding.reference import Rank, Step, slot_logits, stock_logits
 
 if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone
@@ -165,7 +165,7 @@ def decode_cached(
 ) -> tuple[list[int], list[int]]:
     """As :func:`.reference.decode`, but of the steps that reveal anything only each ``refresh``-th, from the first on,
     runs the prompt. The prompt without the source is run again in the same steps, if the order looks at it there."""
-    rank, tokens = rank or med, [backbone.mask_id] * length
+    rank, tokens = rank or Step.entropy, [backbone.mask_id] * length
     kept, other = CachedPrompt(backbone, prompt), CachedPrompt(backbone, sourceless)
     counts = [count for count in reveal_counts(length, steps, schedule) if count]
     for step, count in enumerate(counts):

@@ -49,10 +49,15 @@ def readable(path: str | Path, kind: str, remedy: str) -> Iterator[None]:
     except InputError:
         raise
     except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Rust's is no Exception
-            raise
-        reason = (str(error).strip() or repr(error)).splitlines()[0]
-        raise InputError(path, f"is not a {kind} that can be read ({brief(reason)})", remedy) from None
+        raise unreadable(path, kind, error, remedy) from None
+
+
+def unreadable(path: str | Path, kind: str, error: BaseException, remedy: str) -> BaseException:
+    """The InputError for a file with which a library raised this; what ends the process, as Ctrl-C, stays."""
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # Rust's is no Exception
+        return error
+    reason = (str(error).strip() or repr(error)).splitlines()[0]
+    return InputError(path, f"is not a {kind} that can be read ({brief(reason)})", remedy)
 
 
 def read_bytes(path: str | Path, most: int | None = None) -> bytes:

@@ -15,7 +15,7 @@ from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.requests import Denoising, Probe, Runner
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt
-from entropy_valley.translation.sentences import Sentences, Texts
+from entropy_valley.translation.sentences import Sentences
 
 RATIOS = [0.6, 0.75, 0.9, 1.0, 1.2]
 SIZES = [1, 2, 3, 4, 6, 9, 14]
@@ -24,7 +24,7 @@ SIZES = [1, 2, 3, 4, 6, 9, 14]
 @pytest.fixture(scope="module")
 def inputs(llada):
     rows = [{"id": source, "source": source} for source in SOURCES[: len(SIZES)]]
-    return Sentences("test", rows, Texts(Prompt("Say: {src}\nIn German: ", llada.tokenizer)), llada.context)
+    return Sentences("test", rows, Prompt("Say: {src}\nIn German: ", llada.tokenizer), llada.context)
 
 
 def chosen(llada, inputs, name, **settings):

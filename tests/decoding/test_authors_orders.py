@@ -14,7 +14,7 @@ from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.requests import Denoising, Memo, Runner, VariableLength, make_denoiser
 from entropy_valley.errors import InputError
 from entropy_valley.store import Store
-from entropy_valley.translation.sentences import Texts
+from entropy_valley.translation.sentences import Sentences
 
 PAIRS = ((1, 2), (5, 5), (8, 3), (13, 5), (9, 16))  # canvas length, step budget
 ORDERS = [
@@ -43,7 +43,7 @@ def decoded(backbone, inputs, order, length, steps, schedule="floors", memo=None
     denoising = Denoising.named(name, steps, schedule, settings)
     canvas = {"length": length, "candidates": [], "scores": []}
     results = denoised(runner, inputs, [canvas] * len(inputs.prompts), denoising)
-    return [Texts(None, None, backbone.mask_id).tokens(one[length]) for one in results]
+    return [Sentences("", [], None, 0, mask=backbone.mask_id).written(one[length]) for one in results]
 
 
 def plain(backbone, inputs, order, length, steps, mask_token=False):

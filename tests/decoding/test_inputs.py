@@ -45,6 +45,6 @@ def test_a_sentence_beyond_the_context_is_named_with_its_numbers():
     assert sentences.room(1) == 1
     with pytest.raises(InputError, match=r"test: sentence 2: prompt of 40 tokens.*context is 40"):
         sentences.room(2)
-    sentences.texts.prompt.tokens = str.split
+    sentences.prompt.tokens = str.split
     seen = sentences.seen_by(make_method("ratio", {"ratios": 1.0}))
     assert [one.room for one in seen] == [10, 2, 2]  # at least the shortest canvas

@@ -18,7 +18,7 @@ from entropy_valley.model.families import FAMILIES
 from entropy_valley.model.load import load_backbone
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.revisions import DECODING
-from entropy_valley.translation.sentences import Texts
+from entropy_valley.translation.sentences import Sentences
 
 STEPWISE, DAEDAL = {"sig": "stepwise_kl"}, {"eos_window": 1, "cap": 24}
 
@@ -31,9 +31,8 @@ def test_from_test_set_to_the_references_translations(tmp_path, checkpoints, tes
         canvas, text = row["canvas"], bench.spec["prompt"].replace("{src}", pair["source"])
         prompt = bos + diffusion.tokenizer(text, add_special_tokens=False)["input_ids"]
         _, text = reference.decode(diffusion, prompt, canvas["length"], 8)
-        tokens = Texts(None, diffusion.family.turn_end_id(diffusion.tokenizer)).tokens(
-            Decoded(text, len(text), None, 1)
-        )
+        turn_end = diffusion.family.turn_end_id(diffusion.tokenizer)
+        tokens = Sentences("", [], None, 0, turn_end=turn_end).written(Decoded(text, len(text), None, 1))
         assert (row["id"], row["length"], row["tokens"]) == (pair["id"], canvas["length"], tokens)
         assert row["hypothesis"] == diffusion.tokenizer.decode(tokens, skip_special_tokens=True).strip()
         assert canvas["scores"][canvas["candidates"].index(canvas["length"])] == min(canvas["scores"])

@@ -15,7 +15,7 @@ from entropy_valley.decoding.requests import Denoising, Draft, Memo, Probe, Runn
 from entropy_valley.lengths import Sentence, make_method
 from entropy_valley.model.prompt import Prompt
 from entropy_valley.store import Store
-from entropy_valley.translation.sentences import Sentences, Texts
+from entropy_valley.translation.sentences import Sentences
 
 EV = {"ratios": [0.6, 0.8, 1.0]}
 MED = Denoising.named("med", 4, "llada")
@@ -24,7 +24,7 @@ MED = Denoising.named("med", 4, "llada")
 @pytest.fixture(scope="module")
 def inputs(llada):
     rows = [{"id": source, "source": source} for source in SOURCES[::4]]
-    return Sentences("test", rows, Texts(Prompt("Say: {src}\nIn German: ", llada.tokenizer)), llada.context)
+    return Sentences("test", rows, Prompt("Say: {src}\nIn German: ", llada.tokenizer), llada.context)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import Canvas, Queue, Reuse
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.orders import reveal_counts
-from entropy_valley.decoding.reference import hybrid, med
+from entropy_valley.decoding.reference import Step, hybrid
 from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model.decoder import Decoder
 from entropy_valley.model.prompt import PREFIX
@@ -56,7 +56,7 @@ def fill(backbone, canvases, order=MED, budget=None, most=None, **options):
 
 
 def rank(order):
-    return functools.partial(hybrid, p=0.5) if order == HYBRID else med
+    return functools.partial(hybrid, p=0.5) if order == HYBRID else Step.entropy
 
 
 def require_same(filled, texts, mask_id):

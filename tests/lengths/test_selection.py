@@ -3,7 +3,7 @@ from readings import SETTINGS, STATISTICS, choose_canvases, flat, reading
 
 from entropy_valley.lengths import LENGTH_METHODS, Sentence, make_method
 from entropy_valley.lengths.base import Example
-from entropy_valley.translation.sentences import Sentences, Texts
+from entropy_valley.translation.sentences import Sentences
 
 
 class Words:
@@ -41,7 +41,7 @@ def test_no_selector_but_oracle_is_given_the_reference(method):
         probes = {n: reading(*range(n)) for n in (3, 4, 5)}
         length_method, _ = length_method.learn([Example(Sentence(4), probes, 4)])
     predicted = PREDICTED if length_method.uses_length_head else [None, None]
-    sentences = Sentences("test", ROWS, Texts(Words()), 128).seen_by(length_method, predicted)
+    sentences = Sentences("test", ROWS, Words(), 128).seen_by(length_method, predicted)
     assert [one.reference_tokens for one in sentences] == [None, None]
     assert [(one.source_tokens, one.predicted, one.source) for one in sentences] == [
         (4, predicted[0], "one two three four"),

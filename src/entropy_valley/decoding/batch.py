@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from entropy_valley.decoding.canvas import Canvas, Decoded, ProbeResult
+from entropy_valley.decoding.canvas import Answer, Canvas, Decoded, ProbeResult
 from entropy_valley.decoding.head import SlotValues
 from entropy_valley.errors import InputError
 from entropy_valley.model.attention import download, upload
@@ -30,10 +30,8 @@ NO_SLOT = 2**31 - 1  # beyond all slots
 
 class Pass(NamedTuple):
     """What a forward pass says of a batch: ``places`` of its masked rows, ascending, and for each, on the device, its
-    values and its SIG (nats, float64; NaN where it is not wanted), None where no canvas wants it.
-
-    ``cost``: the tokens and the rows of the LM head that were run for each canvas, (2, canvases).
-    """
+    values and its SIG (nats, float64; NaN where it is not wanted), None where no canvas wants it. ``cost``: the tokens
+    and the rows of the LM head that were run for each canvas, (2, canvases)."""
 
     places: Array
     values: SlotValues
@@ -166,7 +164,7 @@ class Batch:
 
     def step(
         self, seen: Pass, order: Any, eos_id: int, ahead: Lookahead | None = None
-    ) -> tuple[Batch, list[tuple[Any, ProbeResult | Decoded]], dict[str, int]]:
+    ) -> tuple[Batch, list[Answer], dict[str, int]]:
         """One step of each canvas after a pass: the order scores the masked slots, and the lowest take their most
         probable tokens. Then those that go on; the results of those that leave, because they were only to be read or
         their text is settled; and what a ledger counts of the states that were guessed ``ahead``.
@@ -193,7 +191,7 @@ class Batch:
             self.guess[places], self.score[places] = tokens, ranks
             self._reveal(places, ranks, tokens, logprobs)
         batch: Batch = self
-        results: list[tuple[Any, ProbeResult | Decoded]] = []
+        results: list[Answer] = []
         counts: dict[str, int] = {}
         if not denoised.all():
             read, batch = self.split((~denoised).tolist())
@@ -203,11 +201,11 @@ class Batch:
         settled = batch._settled(eos_id)
         if any(settled):
             filled, batch = batch.split(settled)
-            results += filled._decoded(filled._first(eos_id).tolist())
+            results += filled._decoded(eos_id)
         return batch, results, counts
 
     def _slots(self, seen: Pass) -> Slots | None:
-        """What an order sees of a pass: the masked slots of the canvases that are denoised; None if there are none."""
+        """What an order sees of a pass; None if no canvas is denoised."""
         denoised = self.denoised
         if not denoised.any():
             return None
@@ -242,9 +240,10 @@ class Batch:
         self.steps = (np.array(self.steps) + (counts > 0)).tolist()
         self.masks = (np.array(self.masks) - counts + again).tolist()
 
-    def _readings(self, columns: Sequence[list[float]]) -> list[tuple[Any, ProbeResult]]:
+    def _readings(self, columns: Sequence[list[float]]) -> list[Answer]:
         """The readings of these canvases, from the columns of their masked rows; the SIG is the last, if any."""
-        readings, start = [], 0
+        readings: list[Answer] = []
+        start = 0
         for name, canvas, masks in zip(self.names, self.canvases, self.masks, strict=True):
             token, entropy, logprob, eos, *sig = (tuple(column[start : start + masks]) for column in columns)
             sigs = sig[0] if sig and canvas.sourceless is not None else ()
@@ -253,8 +252,7 @@ class Batch:
         return readings
 
     def _settled(self, eos_id: int) -> list[bool]:
-        """Whether the text of each canvas is settled: an EOS, or the end, with no mask before it, or all steps done and
-        one more."""
+        """Whether each text is settled: an EOS, or the end, with no mask before it, or one step more than all."""
         first_mask, first_eos = self._first(self.mask_id), self._first(eos_id)
         steps = np.array([len(canvas.counts) for canvas in self.canvases])
         done = np.array(self.steps) > steps  # a mask that was revealed as one takes a step more
@@ -280,12 +278,10 @@ class Batch:
         ends = np.cumsum(np.bincount(self.canvas, minlength=len(self))).tolist()
         return list(map(slice, [0, *ends], ends))
 
-    def _decoded(self, ends: list[int]) -> list[tuple[Any, Decoded]]:
-        """The results of these canvases, the first EOS of each at slot ``ends`` or nowhere."""
-        done = []
-        for rows, name, canvas, steps, end in zip(
-            self.rows(), self.names, self.canvases, self.steps, ends, strict=True
-        ):
+    def _decoded(self, eos_id: int) -> list[Answer]:
+        done: list[Answer] = []
+        columns = self.rows(), self.names, self.canvases, self.steps, self._first(eos_id).tolist()
+        for rows, name, canvas, steps, end in zip(*columns, strict=True):
             slots, text = slice(rows.stop - canvas.length, rows.stop), min(end, canvas.length)
             mean = round(math.fsum(self.logprob[slots][:text].tolist()) / text, 4) if text else None
             done.append((name, Decoded(self.ids[slots].tolist(), text, mean, steps)))
@@ -293,10 +289,8 @@ class Batch:
 
 
 def lowest(scores: Array, canvas: Array, counts: Array) -> Array:
-    """Places of the ``counts[c]`` lowest scores of each canvas c; equal scores go in the order they stand.
-
-    ``canvas`` ascends.
-    """
+    """Places of the ``counts[c]`` lowest scores of each canvas c; equal scores go in the order they stand. ``canvas``
+    ascends."""
     ranked = np.lexsort((scores, canvas))  # stable: by canvas, then by score, NaN last
     sizes = np.bincount(canvas, minlength=len(counts))
     rank = np.arange(len(scores)) - (np.cumsum(sizes) - sizes)[canvas]
@@ -322,11 +316,8 @@ class Lookahead(NamedTuple):
     @classmethod
     def behind(cls, batch: Batch, depth: int, room: int, eos_id: int) -> Self:
         """The guessed states behind those of a batch: the next one of each canvas, then the second ones, and so on up
-        to ``depth``, as far as there is ``room`` for their rows.
-
-        A canvas that was not read yet has none. Nor has one whose passes compute its prompt for later ones: these need
-        that first.
-        """
+        to ``depth``, as far as there is ``room`` for their rows. A canvas that was not read yet has none. Nor has one
+        whose passes compute its prompt for later ones."""
         pairs = list(zip(batch.canvases, batch.steps, strict=True))
         known = np.array([step > 0 and canvas.reuse.refresh is None for canvas, step in pairs], dtype=bool)
         denoised = batch.denoised

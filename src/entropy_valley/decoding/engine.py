@@ -24,9 +24,8 @@ pass does to the canvases is :meth:`.Batch.step`.
 
 Compared with the plain algorithm, the engine skips steps that reveal nothing; the all-mask pass, where a probe has run
 it; the last layer and the LM head on rows that are not masked; the full softmax; and all passes after the text is
-settled. Probes and denoising steps of all sentences share passes. Where a reveal order asks for the SIG, the same
-canvas without its source is in the same pass. Under prefix attention a sentence's prompt is run once (see
-:mod:`.prompts`).
+settled. Probes and denoising steps of all sentences share passes. Where an order asks for the SIG, the same canvas
+without its source is in the pass. Under prefix attention a sentence's prompt is run once (see :mod:`.prompts`).
 
 On one CPU thread in float32 the result of a canvas is bit-equal in any company, so a killed job that runs again writes
 the same file. This holds for passes of at least 4 tokens and an FFN width that is a multiple of 32, as every backbone
@@ -41,15 +40,8 @@ import numpy as np
 import torch
 
 from entropy_valley.decoding.batch import Batch, Lookahead, Pass
-from entropy_valley.decoding.canvas import VALUES, Canvas, Decoded, FinishedText, Ledger, ProbeResult, Queue
-from entropy_valley.decoding.head import (
-    HEAD_ROWS,
-    Head,
-    SlotValues,
-    slot_values,
-    sourced_values,
-    whole_sums,
-)
+from entropy_valley.decoding.canvas import VALUES, Answer, Canvas, FinishedText, Ledger, Queue
+from entropy_valley.decoding.head import HEAD_ROWS, Head, SlotValues, slot_values, sourced_values, whole_sums
 from entropy_valley.decoding.orders import Order, needs_sourceless
 from entropy_valley.decoding.prompts import CachedPrompts, PassBudget
 from entropy_valley.errors import InputError
@@ -84,8 +76,7 @@ class Engine:
         self.backbone, self.ledger, self.fill = backbone, Ledger() if ledger is None else ledger, fill
         self._compiled = fill if compile_layers and fill else 0  # passes of no more tokens have compiled layers
         self._never = NO_TOKEN if reveals_masks else backbone.mask_id  # the token that is in no distribution
-        self._device = backbone.device
-        device = self._device.type
+        device = backbone.device.type
         self.budget = fill or budget or BUDGET[device]
         self.lookahead, self._room = lookahead, fill or _room(backbone)
         self.prompts = CachedPrompts(backbone)
@@ -93,11 +84,9 @@ class Engine:
         self.head = Head(backbone.model.lm_head, backbone.float32_head, rows, backbone.vocabulary)
 
     @torch.inference_mode()
-    def run(self, queue: Queue, order: Order | None = None) -> Iterator[tuple[Any, ProbeResult | Decoded]]:
-        """(name, result) of each canvas as soon as it is known: filled, or the reading of one only to be read.
-
-        What is put into the queue meanwhile is run too. Without an ``order`` no canvas is decoded: each is only read.
-        """
+    def run(self, queue: Queue, order: Order | None = None) -> Iterator[Answer]:
+        """(name, result) of each canvas as soon as it is known: filled, or the reading of one only to be read. What is
+        put into the queue meanwhile is run too. Without an ``order`` no canvas is decoded: each is only read."""
         batch = waiting = nobody = Batch.of([], self.backbone.mask_id)
         self.prompts.waiting = queue.sources
         while queue.heap or batch.canvases or waiting.canvases:
@@ -133,7 +122,7 @@ class Engine:
     def score(self, text: FinishedText) -> list[float]:
         """The log-probability (nats) of each token of a finished canvas, in a pass of its own: no company."""
         backbone, (prompt, tokens) = self.backbone, text
-        packed = pack([[*prompt, *tokens]], self._device, [backbone.prefix(len(prompt))])
+        packed = pack([[*prompt, *tokens]], backbone.device, [backbone.prefix(len(prompt))])
         first = len(prompt) - int(backbone.shifted)
         states = backbone.model.hidden_states(packed)[first : first + len(tokens)]
         chunks = []
@@ -148,10 +137,8 @@ class Engine:
 
     def _enter(
         self, batch: Batch, named: Sequence[tuple[Any, Canvas]], order: Order | None
-    ) -> tuple[Batch, list[tuple[Any, ProbeResult | Decoded]]]:
+    ) -> tuple[Batch, list[Answer]]:
         """The batch with the named canvases behind it; and the results of those that a known first step settles."""
-        if not named:
-            return batch, []
         # On a CPU, equal neighbours share their attention call.
         named = sorted(named, key=lambda one: -len(one[1].prompt) - one[1].length)
         entering = Batch.of(named, self.backbone.mask_id)
@@ -171,8 +158,7 @@ class Engine:
         return batch.cat(starting, others), settled
 
     def _attempt(self, batch: Batch, order: Order | None, alone: bool = False) -> Pass | None:
-        """A pass over the batch; none, and a smaller budget, where the memory did not suffice. ``alone``: there is one
-        canvas, whatever is guessed beside it."""
+        """A pass over the batch; without memory none, and a smaller budget. ``alone``: there is one canvas."""
         try:
             with whole_sums() if self.fill else contextlib.nullcontext():
                 return self._read(batch, order)
@@ -224,9 +210,7 @@ class Engine:
 
 def _room(backbone: Backbone) -> int:
     """Tokens up to which a pass that is not padded has room for a lookahead: where a wrong guess costs next to nothing.
-
     A GPU reads all weights for few tokens, too. On a CPU the operations must be so small that calling them takes most
-    of the time, as in the demo's models: a right guess saves calls, and no product.
-    """
+    of the time, as in the demo's models: a right guess saves calls, and no product."""
     weights = sum(weight.numel() for weight in backbone.model.model.layers.parameters())
     return 512 if backbone.device.type == "cuda" else 10**8 // weights

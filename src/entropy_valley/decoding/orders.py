@@ -9,11 +9,9 @@ import functools
 import math
 import random
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field, PositiveInt
 
 from entropy_valley import files, plugins
@@ -51,8 +49,7 @@ class Order(Section):
         """One number per masked slot."""
 
     def scored(self, slots: Slots) -> Tensor:
-        """The same. Raises InputError where a user's own order does not return one number a slot;
-        :meth:`not_a_number` is for NaN."""
+        """The same. Raises InputError where a user's own order does not return one number a slot; NaN may be one."""
         if type(self) in ORDERS.values():
             return self.scores(slots)
         about = f"sentence {slots.canvases[0].sentence!r} and all in its pass"
@@ -91,8 +88,7 @@ class SourceGuided(Order):
         return self.sig == "distractor"
 
     def needs_sourceless(self, step: int, steps: int) -> bool:
-        """Whether the step (from 0) of ``steps`` looks at a stepwise SIG: its canvas then runs without the source
-        too."""
+        """Whether the step (from 0) looks at a stepwise SIG: its canvas then runs without the source too."""
         return True
 
 
@@ -113,7 +109,7 @@ class MinimumEntropy(Order):
     """The slots whose distribution has the lowest entropy come first."""
 
     order: Literal["med"] = "med"
-    label: ClassVar[str] = "MED"
+    label = "MED"
 
     def scores(self, slots: Slots) -> Tensor:
         return slots.values.entropy
@@ -123,7 +119,7 @@ class SigFirst(SourceGuided):
     """The slots of the largest SIG come first."""
 
     order: Literal["sig_first"] = "sig_first"
-    label: ClassVar[str] = "SIG-first"
+    label = "SIG-first"
 
     def scores(self, slots: Slots) -> Tensor:
         return -slots.sig
@@ -133,7 +129,7 @@ class ReverseSig(SourceGuided):
     """The slots of the smallest SIG come first."""
 
     order: Literal["reverse_sig"] = "reverse_sig"
-    label: ClassVar[str] = "Reverse-SIG"
+    label = "Reverse-SIG"
 
     def scores(self, slots: Slots) -> Tensor:
         return slots.sig
@@ -148,8 +144,8 @@ class Hybrid(SourceGuided):
     """
 
     order: Literal["hybrid"] = "hybrid"
-    label: ClassVar[str] = "Hybrid MED→SIG"
-    in_time: ClassVar[bool] = True  # with a distractor it looks at T
+    label = "Hybrid MED→SIG"
+    in_time = True  # with a distractor it looks at T
     p: Share = Field(description="the share of the steps by entropy")
 
     def needs_sourceless(self, step: int, steps: int) -> bool:
@@ -160,13 +156,10 @@ class Hybrid(SourceGuided):
         by_entropy = (slots.step < bounds)[slots.canvas]
         return slots.values.entropy.where(by_entropy, -slots.sig)
 
-    @functools.cached_property
-    def _share(self) -> Fraction:
-        return Fraction(str(self.p))
-
     def _by_entropy(self, steps: int, budget: int) -> int:
         """How many of the ``steps`` that reveal anything are among the first p · T; T = 0: the share of them alone."""
-        return steps * (self._share * budget // 1) // budget if budget else self._share * steps // 1
+        share = Fraction(str(self.p))
+        return steps * (share * budget // 1) // budget if budget else share * steps // 1
 
 
 class EntropyWeightedSig(SourceGuided):
@@ -179,8 +172,8 @@ class EntropyWeightedSig(SourceGuided):
     """
 
     order: Literal["entropy_weighted_sig"] = "entropy_weighted_sig"
-    label: ClassVar[str] = "Entropy-weighted SIG"
-    in_time: ClassVar[bool] = True  # with a distractor it looks at T
+    label = "Entropy-weighted SIG"
+    in_time = True  # with a distractor it looks at T
 
     def scores(self, slots: Slots) -> Tensor:
         sig, entropy = slots.sig, slots.values.entropy
@@ -205,12 +198,9 @@ def _over(numbers: Tensor, most: Tensor) -> Tensor:
 
 
 def moments(slots: Slots) -> Tensor:
-    """t / (T - 1) of each canvas's step: 0 at the first of the T steps, 1 at the last.
-
-    t is the step, from 0, at which floors reveal: of the n steps that reveal anything, the k-th is at ⌈T (k + 1) / n⌉ -
-    1. With LLaDA's schedule these come first, and T - n empty ones behind them; this way a canvas has the same result
-    under both.
-    """
+    """t / (T - 1) of each canvas's step: 0 at the first of the T steps, 1 at the last. t is the step, from 0, at which
+    floors reveal: of the n steps that reveal anything, the k-th is at ⌈T (k + 1) / n⌉ - 1. With LLaDA's schedule these
+    come first, and T - n empty ones behind: a canvas has the same result under both."""
     pairs = [(len(canvas.counts), canvas.budget) for canvas in slots.canvases]
     counts, budgets = slots.on_device(*zip(*pairs, strict=True))
     return (-(-budgets * (slots.step + 1) // counts) - 1).double() / (budgets - 1).clamp(min=1)
@@ -220,7 +210,7 @@ class LeftToRight(Order):
     """The first masked slots come first. The model's predictions play no part."""
 
     order: Literal["left_to_right"] = "left_to_right"
-    label: ClassVar[str] = "Strict L2R"
+    label = "Strict L2R"
 
     def scores(self, slots: Slots) -> Tensor:
         return slots.position.double()
@@ -234,7 +224,7 @@ class Blocks(Order):
     """
 
     order: Literal["blocks"] = "blocks"
-    label: ClassVar[str] = "Blocks, MED inside"
+    label = "Blocks, MED inside"
     block_length: PositiveInt = Field(32, description="slots of a block")
     by: Literal["entropy", "confidence"] = Field(
         "entropy", description="the lowest entropy of a slot, or the largest probability of its most probable token"
@@ -255,8 +245,8 @@ class OracleAnchor(Order):
     """
 
     order: Literal["oracle_anchor"] = "oracle_anchor"
-    label: ClassVar[str] = "Oracle anchors, then MED"
-    anchored: ClassVar[bool] = True
+    label = "Oracle anchors, then MED"
+    anchored = True
 
     def scores(self, slots: Slots) -> Tensor:
         flags = []
@@ -275,22 +265,18 @@ class Random(Order):
     """
 
     order: Literal["random"] = "random"
-    label: ClassVar[str] = "Random"
+    label = "Random"
     seed: RandomSeed = Field(1, description="of the permutations")
 
     def scores(self, slots: Slots) -> Tensor:
-        return slots.of_all([_drawn(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases])
-
-
-def priorities(seed: int, prompt: Sequence[int], length: int) -> list[float]:
-    """One number in [0, 1) per slot; the lowest is revealed first. Python promises the same numbers everywhere."""
-    draw = random.Random(int(files.digest([seed, list(prompt), length]), 16))
-    return [draw.random() for _ in range(length)]
+        return slots.of_all([priorities(self.seed, tuple(canvas.prompt), canvas.length) for canvas in slots.canvases])
 
 
 @functools.lru_cache(maxsize=4096)  # the canvases of a pass: their next steps ask for the same numbers
-def _drawn(seed: int, prompt: tuple[int, ...], length: int) -> np.ndarray:
-    return np.array(priorities(seed, prompt, length))
+def priorities(seed: int, prompt: tuple[int, ...], length: int) -> list[float]:
+    """One number in [0, 1) per slot; the lowest is revealed first. Python promises the same numbers everywhere."""
+    draw = random.Random(int(files.digest([seed, list(prompt), length]), 16))
+    return [draw.random() for _ in range(length)]
 
 
 ORDERS: dict[str, type[Order]] = {
@@ -323,7 +309,7 @@ def floors(length: int, steps: int) -> list[int]:
     return [length * (step + 1) // steps - length * step // steps for step in range(steps)]
 
 
-RULES: dict[str, Callable[[int, int], list[int]]] = {"llada": llada, "floors": floors}
+RULES = {"llada": llada, "floors": floors}
 
 
 def reveal_counts(length: int, steps: int, rule: str = "llada") -> list[int]:

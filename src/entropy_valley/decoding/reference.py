@@ -3,8 +3,7 @@
 :func:`decode` is one sentence at a time, all T passes, the logits of every row; :func:`denoise` shows each step. It
 shares with the engine neither attention, packing nor numerics: transformers' stock class runs on the same weights, with
 its own eager attention under an explicit 4-D mask of zeros, and the softmax is a float64 one over the float32 logits
-(with ``float32_head`` also the LM head's product is in float32), so that the order it finds is the true one and not
-rounding's.
+(with ``float32_head`` also the LM head's product is in float32), so that its order is not rounding's.
 
 Below it are the reveal orders, in the same plain form.
 """
@@ -28,8 +27,7 @@ from entropy_valley.model.load import Backbone, stock_model
 def decode(
     backbone: Backbone, prompt: Sequence[int], length: int, steps: int, **how: Any
 ) -> tuple[list[int], list[int]]:
-    """Fill ``length`` masks behind ``prompt`` in ``steps`` steps: (all tokens, those before the first EOS). ``how`` are
-    further arguments of :func:`denoise`."""
+    """Fill ``length`` masks in ``steps`` steps: (all tokens, those before the EOS). ``how``: see :func:`denoise`."""
     *_, tokens = denoise(backbone, prompt, length, steps, **how)
     end = tokens.index(backbone.eos_id) if backbone.eos_id in tokens else length
     return tokens, tokens[:end]
@@ -45,11 +43,9 @@ def denoise(
     rank: Rank | None = None,
     sourceless: Sequence[int] = (),
 ) -> Iterator[list[int]]:
-    """:func:`decode` step by step: the ``length`` tokens of the canvas after each step that reveals any.
-
-    ``rank`` is the reveal order, MED unless given; ``sourceless`` the prompt without the source, if it is looked at.
-    """
-    rank, tokens, step = rank or med, [backbone.mask_id] * length, 0
+    """:func:`decode` step by step: the ``length`` tokens of the canvas after each step that reveals any. ``rank`` is
+    the reveal order, MED unless given; ``sourceless`` the prompt without the source, if it is looked at."""
+    rank, tokens, step = rank or Step.entropy, [backbone.mask_id] * length, 0
     counts = reveal_counts(length, steps, schedule)
     for count in counts:
         logits = slot_logits(backbone, prompt, tokens)
@@ -71,8 +67,7 @@ def read(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int]) -> tu
 
 
 def slot_logits(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int], mask_token: bool = False) -> Tensor:
-    """Float64 logits (slots, vocabulary). Those of ids that are no tokens are -inf, and so is the mask token's unless
-    that may be revealed."""
+    """Float64 logits (slots, vocabulary): -inf of ids that are no tokens, and of the mask unless it may be revealed."""
     ids, prefix = torch.tensor([[*prompt, *tokens]], device=backbone.device), backbone.prefix(len(prompt))
     count, dtype = ids.shape[1], backbone.model.dtype
     mask = torch.zeros(1, 1, count, count, dtype=dtype, device=backbone.device)
@@ -119,32 +114,12 @@ class Step:
         return (p.exp() * (p - q)).nansum(-1)
 
 
-Rank = Callable[[Step], Tensor]  # a function below, its settings given
-
-
-def med(step: Step) -> Tensor:
-    return step.entropy()
-
-
-def sig_first(step: Step) -> Tensor:
-    return -step.sig()
-
-
-def reverse_sig(step: Step) -> Tensor:
-    return step.sig()
-
-
-def entropy_weighted_sig(step: Step) -> Tensor:
-    return -step.sig() / step.entropy().exp()
+Rank = Callable[[Step], Tensor]  # one of RANKS, its settings given
 
 
 def hybrid(step: Step, p: float) -> Tensor:
     """``p`` times the steps must be exact in binary, or no integer."""
     return step.entropy() if step.step < int(p * step.steps) else -step.sig()
-
-
-def left_to_right(step: Step) -> Tensor:
-    return torch.arange(len(step.logits))
 
 
 def blocks(step: Step, block_length: int = 32, by: str = "entropy") -> Tensor:
@@ -153,10 +128,16 @@ def blocks(step: Step, block_length: int = 32, by: str = "entropy") -> Tensor:
 
 
 def random(step: Step, seed: int = 1) -> Tensor:
-    return torch.tensor(priorities(seed, step.prompt, len(step.logits)))
+    return torch.tensor(priorities(seed, tuple(step.prompt), len(step.logits)))
 
 
 RANKS: dict[str, Callable[..., Tensor]] = {
-    rank.__name__: rank
-    for rank in (med, sig_first, reverse_sig, entropy_weighted_sig, hybrid, left_to_right, blocks, random)
+    "med": Step.entropy,
+    "sig_first": lambda step: -step.sig(),
+    "reverse_sig": Step.sig,
+    "entropy_weighted_sig": lambda step: -step.sig() / step.entropy().exp(),
+    "hybrid": hybrid,
+    "left_to_right": lambda step: torch.arange(len(step.logits)),
+    "blocks": blocks,
+    "random": random,
 }

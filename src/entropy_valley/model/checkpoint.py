@@ -63,11 +63,8 @@ class Index(Foreign):
 
 @contextlib.contextmanager
 def open_shard(path: Path) -> Iterator[Any]:
-    """Open a safetensors file; its tensors are read into memory. Raises InputError if it is cut or damaged.
-
-    By default safetensors maps the file: pages then count twice while a tensor is converted, and a job ends when its
-    file changes or vanishes.
-    """
+    """Open a safetensors file; its tensors are read into memory. Raises InputError if it is cut or damaged. A mapped
+    file would count twice while a tensor is converted, and end the job when it changes or vanishes."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -150,10 +147,8 @@ def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
 
 
 def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
-    """Keyword arguments of the stock config, from ``config.json``.
-
-    Raises one InputError that names every field with which the checkpoint computes another function than its family.
-    """
+    """Keyword arguments of the stock config, from ``config.json``. Raises one InputError that names every field with
+    which the checkpoint computes another function than its family."""
     if family.is_stock:
         return _stock_arguments(folder)
     config = _config(folder, family)
@@ -198,11 +193,9 @@ def _differences(config: JsonObject, fixed: JsonObject) -> list[str]:
 
 
 def load_tokenizer(folder: str | Path, family: Family) -> Any:
-    """The checkpoint's own tokenizer, of transformers, without remote code.
-
-    Without a ``tokenizer.json`` it is made by the family's tokenizer class. Raises InputError where the files for that
-    are missing, and for files of which no tokenizer can be made.
-    """
+    """The checkpoint's own tokenizer, of transformers, without remote code. Without a ``tokenizer.json`` it is made by
+    the family's tokenizer class. Raises InputError where the files for that are missing, and for files of which no
+    tokenizer can be made."""
     import transformers
 
     folder, kind = Path(folder), transformers.PreTrainedTokenizerFast
@@ -230,12 +223,9 @@ class SpecialIds(NamedTuple):
 
 
 def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
-    """The ids of the special tokens of a checkpoint.
-
-    Raises one InputError that names every token that the tokenizer does not have, or whose id differs from
-    ``config.json`` or from a release of the family with a vocabulary of the same size; and a token that the model has
-    no embedding of.
-    """
+    """The ids of the special tokens of a checkpoint. Raises one InputError that names every token that the tokenizer or
+    the model does not have, or whose id differs from ``config.json`` or from a release of the family with a vocabulary
+    of the same size."""
     tokens = {"eos": family.eos_token or tokenizer.eos_token, "pad": family.pad_token, "bos": family.bos_token}
     # A mask token that the tokenizer itself declares has priority.
     tokens["mask"] = None if family.causal else tokenizer.mask_token or family.mask_token
@@ -267,7 +257,7 @@ def special_ids(folder: Path, family: Family, tokenizer: Any) -> SpecialIds:
     if problems:
         remedy = "Use the tokenizer that was released with the checkpoint, and name the checkpoint's family."
         raise InputError(folder, f"tokenizer: {'; '.join(problems)}", remedy)
-    return SpecialIds(vocabulary[tokens["eos"]], ids["mask"], ids["pad"], ids["bos"])
+    return SpecialIds(**ids)
 
 
 def _config(folder: Path, family: Family) -> JsonObject:
@@ -317,11 +307,9 @@ _COMPUTED = ".rotary_emb.inv_freq"  # some older exports store it; here it is co
 
 
 def fill(model: Decoder, family: Family, folder: Path, device: str) -> None:
-    """Give a model on ``meta`` the weights of a checkpoint, in the model's dtype on ``device``.
-
-    Files are not mapped, so a change of a file does not change the weights. The host holds at most one stored tensor
-    beside the weights that belong there. Raises InputError as :func:`check` does.
-    """
+    """Give a model on ``meta`` the weights of a checkpoint, in the model's dtype on ``device``. Files are not mapped,
+    so a change of a file does not change the weights. The host holds at most one stored tensor beside the weights that
+    belong there. Raises InputError as :func:`check` does."""
     import torch
 
     stored = check(model, family, folder)
@@ -336,11 +324,9 @@ def fill(model: Decoder, family: Family, folder: Path, device: str) -> None:
 
 
 def check(model: Decoder, family: Family, folder: Path) -> dict[str, tuple[str, Path]]:
-    """The released name and the file of each of the model's tensors, from the headers; no weight is read.
-
-    Raises InputError for a file that is damaged, and one that names every tensor that is missing, unknown, in two files
-    or of a wrong shape. A second copy of the embeddings for a tied head is not read.
-    """
+    """The released name and the file of each of the model's tensors, from the headers; no weight is read. Raises
+    InputError for a file that is damaged, and one that names every tensor that is missing, unknown, in two files or of
+    a wrong shape. A second copy of the embeddings for a tied head is not read."""
     parameters = dict(model.named_parameters())
     names = {stock: family.released_name(stock) for stock in parameters}
     shapes = {names[stock]: tuple(tensor.shape) for stock, tensor in parameters.items()}

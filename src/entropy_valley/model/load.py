@@ -57,16 +57,13 @@ class Backbone:
     attention: str = BOTH_WAYS
 
     def prefix(self, prompt: int) -> int:
-        """How many rows of a prompt of so many tokens attend to one another alone.
-
-        The row that slot 0 is read from is none of them: it sees the whole canvas.
-        """
+        """How many rows of a prompt of so many tokens attend to one another alone. The row that slot 0 is read from is
+        none of them: it sees the whole canvas."""
         return prompt - int(self.shifted) if self.attention == PREFIX else 0
 
     @functools.cached_property
     def vocabulary(self) -> int | None:
-        """The ids that may be predicted are below this one: a model may have more embeddings than its tokenizer has
-        tokens. None without a tokenizer."""
+        """Ids from this one on are not predicted: they may be of no token. None without a tokenizer."""
         return max(self.tokenizer.get_vocab().values()) + 1 if self.tokenizer else None
 
     @property
@@ -91,8 +88,7 @@ def load_backbone(
     The checkpoint is a folder and its family, or what has been read of them. With ``merge=False`` PEFT's layers stay
     beside the weights in float32, as in training. ``shifted`` overrides the family's; ``float32_head`` and
     ``attention`` are :class:`Backbone`'s. With the ``dtype`` nf4 the model is loaded and merged in bfloat16 on the
-    host, and goes to the device layer by layer, in 4 bits. Raises InputError for files that do not fit the family or
-    one another.
+    host, and goes to the device layer by layer, in 4 bits. Raises InputError for files that do not fit.
     """
     known = folder if isinstance(folder, Checkpoint) else Checkpoint.read(folder, family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
@@ -242,43 +238,38 @@ def fetch(
     command line. ``key`` names a local copy, by default in the config. Raises InputError for what cannot be downloaded
     or loaded, and for a folder that holds another repository or revision.
     """
-    key = key or f"`backbones.{spec['backbone']}.folder`"
+    place = key or f"`backbones.{spec['backbone']}.folder`"
     if not own:
-        files.make_once(folder, lambda work: _download(spec, work, key, agreed, option))
-        hub.require_origin(folder, checkpoint.read_origin(folder), spec["repository"], spec["revision"])
+        repository, revision = spec["repository"], spec["revision"]
+
+        def fill(work: Path) -> None:
+            source = hub.listing(repository, revision, place)
+            # In patterns, * matches / too; LLaMA-3's `original/` holds the same model again.
+            of_root = tuple(file for file in source.files if "/" not in file.name)
+            source = dataclasses.replace(source, licence=spec["licence"] or source.licence, files=of_root)
+            checkpoint.require_safetensors([file.name for file in of_root], repository)
+            hub.require_agreement(source, hub.CHECKPOINT_FILES, agreed, option)
+            hub.fetch(source, work, hub.CHECKPOINT_FILES, place)
+            checkpoint.write_manifest(work, find_family(spec["family"]), repository=repository, revision=source.commit)
+
+        files.make_once(folder, fill)
+        hub.require_origin(folder, checkpoint.read_origin(folder), repository, revision)
     elif not folder.is_dir():
-        raise InputError(folder, "no such folder", f"Correct {key}.")
+        raise InputError(folder, "no such folder", f"Correct {place}.")
     # A GPU job would else be the first to find a problem.
     known = Checkpoint.read(folder, spec["family"])
     if known.family.is_stock:
         stock_module(folder, torch.bfloat16, "meta")
     else:
-        checkpoint.check(empty_model(known.family, known.arguments, torch_dtype("float32")), known.family, folder)
+        checkpoint.check(empty_model(known.family, known.arguments, torch.float32), known.family, folder)
     return checkpoint.manifest(folder)
-
-
-def _download(spec: JsonObject, work: Path, key: str, agreed: bool, option: str) -> None:
-    repository = spec["repository"]
-    source = hub.listing(repository, spec["revision"], key)
-    source = dataclasses.replace(
-        source,
-        licence=spec["licence"] or source.licence,
-        # In patterns, * matches / too; LLaMA-3's `original/` holds the same model again.
-        files=tuple(file for file in source.files if "/" not in file.name),
-    )
-    checkpoint.require_safetensors([file.name for file in source.files], repository)
-    hub.require_agreement(source, hub.CHECKPOINT_FILES, agreed, option)
-    hub.fetch(source, work, hub.CHECKPOINT_FILES, key)
-    checkpoint.write_manifest(work, find_family(spec["family"]), repository=repository, revision=source.commit)
 
 
 def fetch_adapter(
     source: hub.Listing, subfolder: str | None, work: Path, key: str, agreed: bool, option: str = hub.CONFIRM
 ) -> Path:
     """Download an adapter into ``work``; its folder there. ``key``, ``agreed`` and ``option`` are as in :func:`fetch`.
-
-    Raises InputError for one without safetensors, for a large one without agreement, and as :func:`hub.fetch` does.
-    """
+    Raises InputError for one without safetensors, for a large one without agreement, and as :func:`hub.fetch` does."""
     within, paths = Path(subfolder or ""), [Path(file.name) for file in source.files]
     names = [path.name for path in paths if path.parent == within]
     checkpoint.require_safetensors(names, str(Path(source.repository, within)))
@@ -321,13 +312,7 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
         raise InputError(repository, problem, remedy)
     release = find_family(names[0]).release(repository) or Release(repository, licence="", config={}, ids={})
     revision = commit or release.revision
-    spec: JsonObject = {
-        "family": names[0],
-        "repository": repository,
-        "revision": revision,
-        "licence": release.licence,
-        "gated": release.gated,
-    }
+    spec = {"family": names[0], "repository": repository, "revision": revision, "licence": release.licence}
     folder = hub.place(repository, revision)
     try:
         fetch(spec, folder, own=False, agreed=True, key="the argument `backbone` (there is no such folder here)")

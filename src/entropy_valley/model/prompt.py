@@ -16,8 +16,7 @@ PLACE = "{src}"
 
 
 def bos_of(wanted: bool, bos: int | None) -> int | None:
-    """The BOS token that prompts begin with: ``bos`` of the tokenizer where it is ``wanted``, else None. Raises
-    InputError where the tokenizer has none."""
+    """The BOS token of prompts: ``bos`` if it is ``wanted``, else None. Raises InputError if there is none."""
     if wanted and bos is None:
         raise InputError("bos", "the tokenizer has no BOS token", "Set `bos: false`, in Python bos=False.")
     return bos if wanted else None
@@ -35,11 +34,8 @@ class Prompt:
         check_template(self.template)
 
     def encode(self, source: str) -> list[int]:
-        """Token ids of prompt(x), with the BOS in front if there is one.
-
-        Only the template gives special tokens: what is between those nearest to the source is text, whatever the source
-        spells.
-        """
+        """Token ids of prompt(x), with the BOS in front if there is one. Only the template gives special tokens:
+        between those nearest to the source all is text, whatever it spells."""
         first, before, behind, last = self._cut
         tokens = [*first, *self.tokens(before + source + behind), *last]
         return tokens if self.bos is None else [self.bos, *tokens]
@@ -64,29 +60,24 @@ class Prompt:
         return (text.partition("\n")[0] if first_line else text).strip()
 
     def _tokenized(self, text: str, **how: bool) -> JsonObject:
-        """Raises InputError where the tokenizer fails on a text, as one with a pattern that takes too long does."""
-        place = getattr(self.tokenizer, "name_or_path", "tokenizer")
-        with files.readable(place, "tokenizer", "Use the one that was released with the checkpoint."):
+        try:
             return self.tokenizer(text, add_special_tokens=False, **how)
-
-    @functools.cached_property
-    def _special(self) -> re.Pattern[str]:
-        """Finds the special tokens of the tokenizer in a text."""
-        added = self.tokenizer.added_tokens_decoder.values()
-        names = sorted((token.content for token in added if token.special), key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, names)) or "(?!)")
+        except BaseException as error:  # as of one with a pattern that takes too long
+            place = getattr(self.tokenizer, "name_or_path", "tokenizer")
+            remedy = "Use the one that was released with the checkpoint."
+            raise files.unreadable(place, "tokenizer", error, remedy) from None
 
     @functools.cached_property
     def _cut(self) -> tuple[list[int], str, str, list[int]]:
         """The template before and behind the source, cut at the special tokens nearest to it: ids, text, text, ids."""
+        added = self.tokenizer.added_tokens_decoder.values()
+        names = sorted((token.content for token in added if token.special), key=len, reverse=True)
+        special = re.compile("|".join(map(re.escape, names)) or "(?!)")
         before, behind = self.template.split(PLACE)
-        begin = max((match.end() for match in self._special.finditer(before)), default=0)
-        end = next((match.start() for match in self._special.finditer(behind)), len(behind))
-        return self._parsed(before[:begin]), before[begin:], behind[:end], self._parsed(behind[end:])
-
-    def _parsed(self, text: str) -> list[int]:
-        """Token ids of a part of the template, with its special tokens."""
-        return self._tokenized(text, split_special_tokens=False)["input_ids"]
+        begin = max((match.end() for match in special.finditer(before)), default=0)
+        end = next((match.start() for match in special.finditer(behind)), len(behind))
+        first, last = (self._tokenized(part, split_special_tokens=False) for part in (before[:begin], behind[end:]))
+        return first["input_ids"], before[begin:], behind[:end], last["input_ids"]
 
 
 # --- What the rows of a prompt attend to, in training and in decoding: the choices, and the one of a model's params.

@@ -33,8 +33,7 @@ def choose_length(
     with ratios; ``source`` the text, for a method that reads it.
 
     The :class:`.Translation` has no text. Its ``canvas`` is the choice, ``entropies`` the curve, ``readings`` the
-    values of each slot. Raises InputError for a method that needs more than this, for lengths below 2, and for logits
-    of another shape or that are NaN.
+    slots' values. Raises InputError for a method that needs more, lengths below 2, and logits of another shape or NaN.
     """
     chosen_by: Any = method
     if not hasattr(method, "propose"):
@@ -49,10 +48,16 @@ def choose_length(
 
     def read(slots: int) -> ProbeResult:
         ids = torch.tensor([prompt + [mask_id] * slots])
-        first = len(prompt) - int(shifted)
+        first, rows = len(prompt) - int(shifted), ids.shape[1]
         with torch.inference_mode():
-            logits = _rows(logits_of(ids), ids.shape[1])[first : first + slots]
-            values = values_of_logits(logits, mask_id, eos_id)
+            answer = logits_of(ids)
+            logits = getattr(answer, "logits", answer)
+            if not isinstance(logits, torch.Tensor) or logits.shape[:-1] not in ((1, rows), (rows,)):
+                shape = tuple(logits.shape) if isinstance(logits, torch.Tensor) else brief(logits, 60)
+                raise InputError("logits_of", f"returns {shape} for {rows} ids", "Return logits (1, rows, vocabulary).")
+            if logits.isnan().any():
+                raise InputError("logits_of", "returns NaN", "Correct the model, or its precision.")
+            values = values_of_logits(logits.reshape(rows, -1)[first : first + slots], mask_id, eos_id)
         columns = values.token, values.entropy, values.logprob, values.eos
         return ProbeResult(*(tuple(column.tolist()) for column in columns))
 
@@ -66,14 +71,3 @@ def choose_length(
     if row["length"] not in probes:
         probes[row["length"]] = read(row["length"])
     return Translation.of(row, probes)
-
-
-def _rows(answer: Any, rows: int) -> torch.Tensor:
-    """The logits (rows, vocabulary) of an answer."""
-    logits = getattr(answer, "logits", answer)
-    if not isinstance(logits, torch.Tensor) or logits.shape[:-1] not in ((1, rows), (rows,)):
-        shape = tuple(logits.shape) if isinstance(logits, torch.Tensor) else brief(logits, 60)
-        raise InputError("logits_of", f"returns {shape} for {rows} ids", "Return logits (1, rows, vocabulary).")
-    if logits.isnan().any():
-        raise InputError("logits_of", "returns NaN", "Correct the model, or its precision.")
-    return logits.reshape(rows, -1)

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from entropy_valley import files, plugins
 from entropy_valley.decoding.canvas import SHORTEST
 from entropy_valley.decoding.requests import Runner
-from entropy_valley.errors import InputError, SentenceError, brief
+from entropy_valley.errors import InputError, brief
 from entropy_valley.lengths import LengthMethod, make_method, statistics
 from entropy_valley.lengths.base import Example, declared, probing
 from entropy_valley.lengths.baselines import mean_confidence
@@ -27,12 +27,11 @@ from entropy_valley.settings import JsonObject
 from entropy_valley.store import Store
 from entropy_valley.texts import counted
 from entropy_valley.translation.job import ROW, RunModel
-from entropy_valley.translation.sentences import Sentences
+from entropy_valley.translation.sentences import Sentences, caught
 
 if TYPE_CHECKING:
     import torch
 
-    from entropy_valley.decoding.requests import Work
     from entropy_valley.lengths.length_head import LengthHead
 
 
@@ -49,20 +48,16 @@ class Pairs:
         measured: dict[str, Any] = {"line": statistics.length_line(list(zip(sources, targets, strict=True)))}
         if "confidence_bias" in parts:
             # A corpus lies in the order of its keyed hash: its beginning is a random sample, and only that is probed.
-            lengths = [target + 1 for target in targets[:bias_pairs]]
-            measured["confidence_bias"] = statistics.confidence_bias(self._confidences(lengths))
+            sentences, probes = self.sentences.first(bias_pairs), []
+            # All pairs at once: their probes share passes, and equal ones are read once.
+            for place, target in enumerate(targets[:bias_pairs]):
+                for length in statistics.LENGTHS:
+                    if abs(length - target - 1) > statistics.NEAR and sentences.fits(place, length):
+                        probes.append(sentences.probe(place, length))
+            pairs = zip(probes, self.runner.answers(probes), strict=True)
+            confidences = [(probe.length, mean_confidence(reading)) for probe, reading in pairs]
+            measured["confidence_bias"] = statistics.confidence_bias(confidences)
         return {part: measured[part] for part in parts}
-
-    def _confidences(self, lengths: Sequence[int]) -> list[tuple[int, float]]:
-        """(length, mean max-probability) of canvases of the first pairs, whose own ``lengths`` are not near."""
-        sentences, probes = self.sentences.first(len(lengths)), []
-        # All pairs at once: their probes share passes, and equal ones are read once.
-        for place, own in enumerate(lengths):
-            for length in statistics.LENGTHS:
-                if abs(length - own) > statistics.NEAR and sentences.fits(place, length):
-                    probes.append(sentences.probe(place, length))
-        readings = self.runner.answers(probes)
-        return [(probe.length, mean_confidence(reading)) for probe, reading in zip(probes, readings, strict=True)]
 
     def examples(self, method: LengthMethod) -> list[Example]:
         """What a method learns from: the first pairs, without those whose canvases exceed the context."""
@@ -70,7 +65,7 @@ class Pairs:
         seen, targets, works = pairs.seen_by(method), pairs.tokens("target"), []
         for place, sentence in enumerate(seen):
             work = probing(method, sentence, partial(pairs.probe, place), pairs.rows[place]["id"])
-            works.append((place, _if_it_fits(work)))
+            works.append((place, caught(work, lambda error: None)))
         examples = []
         # In the order of the pairs, not in that in which they are done: what a fit rounds must not depend on a batch.
         for place, probes in sorted(self.runner.run(works), key=itemgetter(0)):
@@ -83,20 +78,12 @@ class Pairs:
         examples = self.examples(method)
         about = counted(len(examples), "pair")
         with plugins.calling(method, "learn", about):
-            answer = cast("Any", method).learn(examples)
+            answer = method.learn(examples)  # type: ignore[attr-defined]
         if not (isinstance(answer, tuple) and len(answer) == 2):
             problem = f"returns {brief(answer)}, which is not two"
             remedy = "Return the copy that has learned, and facts."
             raise plugins.refused(method, "learn", about, problem, remedy)
         return answer
-
-
-def _if_it_fits(work: Work) -> Work:
-    """The same work; None where a canvas exceeds the context."""
-    try:
-        return (yield from work)
-    except SentenceError:
-        return None
 
 
 def length_head(model: RunModel, training: Sentences, dev: Path, spec: JsonObject) -> tuple[bytes, dict[str, Any]]:
@@ -126,10 +113,7 @@ def length_head(model: RunModel, training: Sentences, dev: Path, spec: JsonObjec
         states, cut = torch.stack([by_place[place] for place in range(len(kept))]), sum(n < len(train) for n in kept)
         lengths = [target + 1 for target in fitting.tokens("target")]
         head = fit(states[:cut], lengths[:cut], seed=spec["seed"], **settings)
-        info = {
-            "train": report(head, states[:cut], lengths[:cut]),
-            "dev": report(head, states[cut:], lengths[cut:]),
-        }
+        info = {"train": report(head, states[:cut], lengths[:cut]), "dev": report(head, states[cut:], lengths[cut:])}
         yield 0, {"weights": base64.b64encode(head.to_bytes()).decode(), "info": info}
 
     (value,) = model.recall("trained length head", [key], compute)
@@ -137,10 +121,8 @@ def length_head(model: RunModel, training: Sentences, dev: Path, spec: JsonObjec
 
 
 def predict(model: RunModel, sentences: Sentences, weights: bytes) -> list[dict[int, float]]:
-    """For each sentence the log-probabilities of its likeliest canvas lengths, the likeliest first.
-
-    ``weights`` are the head's. The model is loaded at a miss; a sentence costs one pass over its prompt.
-    """
+    """For each sentence the log-probabilities of its likeliest canvas lengths, the likeliest first. ``weights`` are the
+    head's. The model is loaded at a miss; a sentence costs one pass over its prompt."""
     prompts = sentences.prompts
     stage = ["length head", DECODING, LENGTH_HEAD, model.digest, model.engine_numerics]
     keys = [files.digest([*stage, list(prompt), files.bytes_digest(weights)]) for prompt in prompts]
@@ -155,44 +137,39 @@ def predict(model: RunModel, sentences: Sentences, weights: bytes) -> list[dict[
     return [dict(map(tuple, value)) for value in model.recall("length head", keys, compute)]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Fits:
-    """What length methods use that a run has fitted to its pairs: length statistics, as they see them, the methods that
-    have learned, by name, and the weights of the length head; None where no method of the job uses it. ``facts`` is
-    what a header says of them."""
+    """What length methods use that a run has fitted to its pairs: length statistics, as they see them, methods that
+    have learned, and the weights of the length head; None where unused. ``facts``: for the header."""
 
     statistics: LengthStatistics | None = None
-    learned: Mapping[str, LengthMethod] = field(default_factory=dict)
+    learned: dict[str, LengthMethod] = field(default_factory=dict)
     head: bytes | None = None
-    facts: JsonObject = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, model: RunModel, specs: JsonObject | None) -> Self:
-        """What the ``fits`` of a job's spec ask for, if anything, from the run's corpus, through the store.
-
-        The probes of these pairs have a store of their own: all others would read past them.
-        """
+        """What the ``fits`` of a job's spec ask for, if anything, from the run's corpus, through the store. The probes
+        of these pairs have a store of their own: all others would read past them."""
+        fits = cls()
         if not specs:
-            return cls()
+            return fits
         (train, dev), kept = model.execution.pairs, model.execution.store
-        training, fits = model.sentences(train), cls()
+        training = model.sentences(train)
         # In this order: what learns may use the statistics, and no probe needs the length head.
-        facts: dict[str, Any] = {}
         with Store(kept and kept / "fits") as store:
             if spec := specs.get("length_statistics"):
                 pairs = Pairs(training.first(spec.get("limit")), model.runner("probe", store))
-                facts["length_statistics"] = pairs.statistics(spec["parts"], spec.get("bias_pairs", 0))
-                fits = cls(LengthStatistics.of(facts["length_statistics"]))
+                measured = pairs.statistics(spec["parts"], spec.get("bias_pairs", 0))
+                fits.statistics, fits.facts["length_statistics"] = LengthStatistics.of(measured), measured
             if spec := specs.get("learned"):
-                held_out, learned = Pairs(model.sentences(dev), model.runner("probe", store)), {}
-                facts["learned"] = {}
+                held_out = Pairs(model.sentences(dev), model.runner("probe", store))
+                facts = fits.facts["learned"] = {}
                 for name, settings in spec["methods"].items():
-                    learned[name], facts["learned"][name] = held_out.taught(fits.method(name, settings))
-                fits = dataclasses.replace(fits, learned=learned)
+                    fits.learned[name], facts[name] = held_out.taught(fits.method(name, settings))
         if spec := specs.get("length_head"):
-            head, facts["length_head"] = length_head(model, training, dev, spec)
-            fits = dataclasses.replace(fits, head=head)
-        return dataclasses.replace(fits, facts=facts)
+            fits.head, fits.facts["length_head"] = length_head(model, training, dev, spec)
+        return fits
 
     def method(self, name: str, settings: JsonObject) -> LengthMethod:
         """A length method of the job, with what it has learned."""

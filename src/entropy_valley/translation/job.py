@@ -1,8 +1,7 @@
 """What all jobs of the workflow on a run's model share.
 
-:class:`RunModel` is the model with its spec, its store and its counts. It is loaded at the first miss of the store.
-A job with nothing to compute reads no weights; it still takes the seconds in which transformers is imported, for the
-tokenizer.
+:class:`RunModel` is the model with its spec, its store and its counts. It is loaded at the first miss of the store. A
+job with nothing to compute reads no weights; it still takes the seconds of importing transformers.
 """
 
 from __future__ import annotations
@@ -29,15 +28,13 @@ from entropy_valley.progress import progress
 from entropy_valley.results import Record, made
 from entropy_valley.settings import JsonObject
 from entropy_valley.store import Store
-from entropy_valley.translation.sentences import Sentences, Texts
+from entropy_valley.translation.sentences import Sentences
 
 if TYPE_CHECKING:
     from entropy_valley.decoding.engine import Engine
     from entropy_valley.model.load import Backbone
 
-# In signatures and keys; what is usual goes unsaid.
-UNMERGED, FLOAT32_HEAD, MASKS = "adapter unmerged", "float32 head", "reveals masks"
-PREFIX_ATTENTION, COMPILED_LAYERS = "prefix attention", "compiled layers"
+UNMERGED = "adapter unmerged"  # in signatures and keys; what is usual goes unsaid
 # Tokens of a padded pass, unless a job says otherwise: enough to keep a GPU busy, and few in the nearly empty passes at
 # the end of a stream.
 TOKENS = {"cpu": 1024, "cuda": 4096}
@@ -73,10 +70,8 @@ class Execution:
 
 
 class RunModel:
-    """The model of a run for one job: its spec, what names it, the store and the ledger.
-
-    Raises InputError for an adapter of another backbone or attention, and for a BOS that the tokenizer has not.
-    """
+    """The model of a run for one job: its spec, what names it, the store and the ledger. Raises InputError for an
+    adapter of another backbone or attention, and for a BOS that the tokenizer has not."""
 
     def __init__(self, spec: JsonObject, execution: Execution) -> None:
         self.spec, self.execution, self._started = spec, execution, time.monotonic()
@@ -84,7 +79,7 @@ class RunModel:
         self.checkpoint = checkpoint = Checkpoint.read(execution.backbone, spec["family"])
         family, ids, adapter = checkpoint.family, checkpoint.ids, execution.adapter
         self.prompt = Prompt(spec["prompt"], checkpoint.tokenizer, bos_of(spec["bos"], ids.bos))
-        self.texts = Texts(self.prompt, family.turn_end_id(checkpoint.tokenizer), ids.mask)
+        self._turn_end = family.turn_end_id(checkpoint.tokenizer)
         self.adapter_digest: str | None = None  # of the bare backbone
         if adapter:
             require_same(adapter, checkpoint.digest, self.attention)
@@ -120,13 +115,13 @@ class RunModel:
 
     @property
     def _prefix(self) -> list[str]:
-        return [PREFIX_ATTENTION] if self.attention == PREFIX else []
+        return ["prefix attention"] if self.attention == PREFIX else []
 
     @property
     def _modes(self) -> list[str]:
         """What is unusual in how canvases are filled."""
-        modes = {FLOAT32_HEAD: self.float32_head, MASKS: self.reveals_masks, COMPILED_LAYERS: self.compiles}
-        return [mode for mode, has in modes.items() if has]
+        modes = ["float32 head"] * self.float32_head + ["reveals masks"] * self.reveals_masks
+        return modes + ["compiled layers"] * self.compiles
 
     def signature(self, *decoder: str) -> JsonObject:
         """What hypotheses depend on beside the data: the decoder, by its parts, the backbone and the adapter."""
@@ -167,20 +162,17 @@ class RunModel:
 
     def sentences(self, file: str | Path) -> Sentences:
         """All rows of a file, in the run's prompt."""
-        rows, cache = files.read_jsonl(file, ROW), CachePolicy.of(self.spec)
-        return Sentences(Path(file), rows, self.texts, self.checkpoint.context, cache)
+        rows, cache, mask = files.read_jsonl(file, ROW), CachePolicy.of(self.spec), self.checkpoint.ids.mask
+        return Sentences(Path(file), rows, self.prompt, self.checkpoint.context, cache, self._turn_end, mask)
 
     def runner(self, bar: str, store: Store | None = None) -> Runner:
-        """Work on sentences, through the job's store unless another is given; ``bar`` names the results in errors and
-        the progress bar."""
+        """Work on sentences, through the job's store unless another is given; ``bar`` names the progress bar."""
         memo = Memo(self.store if store is None else store, self.digest, self.engine_numerics)
         return Runner(lambda: self.engine, self.ledger, memo, bar)
 
     def recall(self, what: str, keys: Sequence[str], compute: Compute) -> list[Any]:
-        """The value of each key: from the store, or computed once and put there as soon as it is finished.
-
-        ``compute`` gets the places of the missing keys and yields (place, JSON value) in any order.
-        """
+        """The value of each key: from the store, or computed once and put there as soon as it is finished. ``compute``
+        gets the places of the missing keys and yields (place, JSON value) in any order."""
         values, missing = {}, []
         for place, key in enumerate(keys):
             if key not in values:  # the first of equal keys

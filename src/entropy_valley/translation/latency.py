@@ -1,7 +1,6 @@
 """How long a sentence takes with one method alone: no store, a loaded model, probes and denoising in one stream.
 
-A benchmark: no two runs of it give the same seconds. The clock runs from the prompt's tokens to those of the
-translation, choice of the canvas included.
+A benchmark: no two runs of it give the same seconds. The clock runs from the prompt's tokens to the translation's.
 """
 
 import dataclasses
@@ -29,53 +28,41 @@ from entropy_valley.translation.job import Execution, RunModel
 from entropy_valley.translation.sentences import Sentences
 from entropy_valley.translation.translations import signature
 
-SPEC = ("fits", "made_from")  # of the params, what the timing itself does not use
-
 COUNTS = ("passes", "tokens", "rows", "unused", "foreseen")  # of a ledger, what a timing has
 
 
 def write(params: JsonObject, execution: Execution, testset: str, out: str) -> None:
-    """Time one cell on sentences drawn from a test set, the same for all methods.
-
-    Only what the length method is fitted to training pairs comes from the run's store, and goes there.
-    """
-    spec = {key: value for key, value in params.items() if key not in SPEC}
-    model = RunModel(spec, execution)
+    """Time one cell on sentences drawn from a test set, the same for all methods. The file has the :func:`timing` of
+    the sentences one at a time (``single``), and of ``batch`` of the params at once (``batched``; None: all), and the
+    conditions of both. Only fits of the length method use the run's store."""
+    model = RunModel(params, execution)
     with model.store:
         fits, sentences = Fits.of(model, params.get("fits")), model.sentences(testset)
-        sentences = sentences.at(draw(sentences.rows, spec["sentences"], spec["seed"], "keyed_hash"))
-        method = fits.method(spec["method"], spec["settings"])
-        denoising = Denoising.of(spec)
+        sentences = sentences.at(draw(sentences.rows, params["sentences"], params["seed"], "keyed_hash"))
+        method = fits.method(params["method"], params["settings"])
+        denoising = Denoising.of(params)
         head = fits.length_head(method, model.backbone.device)
-        measured = measure(model, sentences, method, denoising, head)
-        signed = {**signature(model, denoising), "data_digest": sentences.data_digest}
-        files.write_json(out, {**measured, "signature": signed})
+        places = range(len(sentences.rows))
+        device, size = model.backbone.device.type, params.get("batch") or len(places)
+        groups = [places[start : start + size] for start in range(0, len(places), size)]
+        timed = functools.partial(timing, model, sentences, method, denoising, head)
+        measured: JsonObject = {
+            "single": timed([[place] for place in places]),
+            "batched": timed(groups),
+            "sentences": len(places),
+            "batch": size,
+            "device": torch.cuda.get_device_name() if device == "cuda" else processor()[0],
+            "threads": torch.get_num_threads(),
+            "torch": torch.__version__,
+            "precision": model.precision,
+            "token_budget": execution.token_budget or BUDGET[device],
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "signature": {**signature(model, denoising), "data_digest": sentences.data_digest},
+        }
+        files.write_json(out, measured)
         model.report("latency")
     taken = ", ".join(f"{name} {measured[name]['seconds_per_sentence']:.4f} s" for name in ("single", "batched"))
     sys.stderr.write(f"latency: {taken} a sentence\n")
-
-
-def measure(
-    model: RunModel, sentences: Sentences, method: LengthMethod, denoising: Denoising, head: LengthHead | None
-) -> JsonObject:
-    """The :func:`timing` of the sentences one at a time (``single``), and of ``batch`` of the job's spec at once
-    (``batched``; None: all), and the conditions of both."""
-    places = range(len(sentences.rows))
-    device, size = model.backbone.device.type, model.spec.get("batch") or len(places)
-    groups = [places[start : start + size] for start in range(0, len(places), size)]
-    timed = functools.partial(timing, model, sentences, method, denoising, head)
-    return {
-        "single": timed([[place] for place in places]),
-        "batched": timed(groups),
-        "sentences": len(places),
-        "batch": size,
-        "device": torch.cuda.get_device_name() if device == "cuda" else processor()[0],
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "precision": model.precision,
-        "token_budget": model.execution.token_budget or BUDGET[device],
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-    }
 
 
 def timing(

@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import itertools
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -26,39 +26,22 @@ Row = dict[str, Any]  # the canvas of a sentence, as its row of translations has
 
 
 @dataclass(frozen=True)
-class Texts:
-    """The tokenizer of a prompt, and the ids of the tokens that end a turn and that are masks (None: it has none)."""
-
-    prompt: Prompt
-    turn_end: int | None = None
-    mask: int | None = None
-
-    def tokens(self, decoded: Decoded) -> list[int]:
-        """The ids of a decoded canvas that are its text: of those before the first EOS the ones before the end of a
-        turn, but for slots that were revealed as a mask."""
-        before = itertools.takewhile(lambda token: token != self.turn_end, decoded.tokens[: decoded.text])
-        return [token for token in before if token != self.mask]
-
-    def text(self, decoded: Decoded) -> str:
-        """The text of a decoded canvas."""
-        return self.prompt.text(self.tokens(decoded))
-
-
-@dataclass(frozen=True)
 class Sentences:
-    """Rows with an ``id`` and a ``source``, in the prompt of ``texts``; of pairs they have a ``target`` too, and where
-    a gold alignment is given, ``anchors``. A sentence is named by its place among them.
+    """Rows with an ``id`` and a ``source``, in their ``prompt``; of pairs they have a ``target`` too, and where a gold
+    alignment is given, ``anchors``. A sentence is named by its place among them.
 
     ``context`` is the most tokens of a sequence; what exceeds it is a SentenceError before any pass over it. ``file``
     is where errors say that the rows stand. With a ``cache`` the probes of length methods and the steps of canvases are
-    approximate.
+    approximate. ``turn_end`` and ``mask`` are the ids of such tokens, if there are any.
     """
 
     file: Any
     rows: Sequence[Mapping[str, Any]]
-    texts: Texts
+    prompt: Prompt
     context: int
     cache: CachePolicy | None = None
+    turn_end: int | None = None
+    mask: int | None = None
 
     def at(self, places: Iterable[int]) -> Self:
         """Those at some places."""
@@ -77,12 +60,12 @@ class Sentences:
     @functools.cached_property
     def prompts(self) -> list[list[int]]:
         """The tokens of each prompt, which are read at the first use."""
-        return [self.texts.prompt.encode(row["source"]) for row in self.rows]
+        return [self.prompt.encode(row["source"]) for row in self.rows]
 
     @functools.cached_property
     def sourceless(self) -> list[int]:
         """The prompt of an empty source."""
-        return self.texts.prompt.encode("")
+        return self.prompt.encode("")
 
     @functools.cached_property
     def distractors(self) -> list[int]:
@@ -91,7 +74,7 @@ class Sentences:
 
     def tokens(self, side: str) -> list[int]:
         """How many tokens each ``source`` or ``target`` has."""
-        return [len(self.texts.prompt.tokens(row[side])) for row in self.rows]
+        return [len(self.prompt.tokens(row[side])) for row in self.rows]
 
     def anchors(self, place: int) -> list[int]:
         """The slots of the reference that a gold alignment ties to the source; raise InputError where none is given."""
@@ -99,15 +82,13 @@ class Sentences:
         if row.get("anchors") is None:
             problem = f"sentence {row['id']!r} has no `anchors`, which the order oracle_anchor reveals first"
             raise InputError(self.file, problem, "Take a test set that has an alignment, or another order.")
-        return self.texts.prompt.slots_of(row["target"], row["anchors"])
+        return self.prompt.slots_of(row["target"], row["anchors"])
 
     def seen_by(self, method: LengthMethod, predicted: Iterable[Mapping[int, float] | None] = ()) -> list[Sentence]:
-        """What a length method may know of each: of the target nothing, unless it says that it sees it.
-
-        ``predicted`` is what a length head says of each, for a method that uses it. Each has the slots that the context
-        leaves for it, at least the shortest canvas's: :meth:`check` says what is too long.
-        """
-        seen, tokens = [], self.texts.prompt.tokens
+        """What a length method may know of each: of the target nothing, unless it says that it sees it. ``predicted``
+        is what a length head says of each, for a method that uses it. Each has the slots that the context leaves for
+        it, at least the shortest canvas's: :meth:`check` says what is too long."""
+        seen, tokens = [], self.prompt.tokens
         for row, prompt, lengths in itertools.zip_longest(self.rows, self.prompts, predicted):
             reference = len(tokens(row["target"])) if method.sees_reference else None
             room = max(SHORTEST, self.context - len(prompt))
@@ -156,10 +137,8 @@ class Sentences:
 
     def choosing(self, method: LengthMethod, place: int, sentence: Sentence, slots: int | None = None) -> Work:
         """The work of one sentence up to its :func:`~entropy_valley.lengths.base.canvas_row`, and the readings of its
-        all-mask canvases by length. With ``slots`` its canvas has these, and the method is not asked.
-
-        The row has the number of probes that did not compute the prompt as ``cached``, if there are any.
-        """
+        all-mask canvases by length. With ``slots`` its canvas has these, and the method is not asked. The row has the
+        number of probes that did not compute the prompt as ``cached``, if there are any."""
         if slots is not None:
             self.check(place, slots)
             return canvas_row(Choice(slots), sentence, {}), {}
@@ -183,9 +162,7 @@ class Sentences:
 
     def denoising(self, place: int, row: Row, denoising: Denoising, readings: Mapping[int, ProbeResult]) -> Work:
         """The work on one sentence's canvas row: what is decoded for it, by the number of masks at the start.
-
-        ``readings`` are known ones of its all-mask canvases; with a ``cache`` they are not exact, and not used.
-        """
+        ``readings`` are known ones of its all-mask canvases; with a ``cache`` they are not exact, and not used."""
         lengths = contenders(row)
         for length in lengths:
             self.check(place, length)
@@ -214,19 +191,30 @@ class Sentences:
             # The log-probability of the finished text takes the place of that at reveal time.
             finished = []
             for filled in decoded:
-                written = self.texts.prompt.tokens(self.texts.text(filled))
+                written = self.prompt.tokens(self.prompt.text(self.written(filled)))
                 finished.append(Finished(prompt, written, len(filled.tokens)))
             pairs = zip(decoded, (yield finished), strict=True)
             decoded = [dataclasses.replace(filled, logprob=score.logprob) for filled, score in pairs]
         return dict(zip(lengths, decoded, strict=True))
 
+    def written(self, decoded: Decoded) -> list[int]:
+        """The ids of a decoded canvas that are its text: of those before the first EOS the ones before the end of a
+        turn, but for slots that were revealed as a mask."""
+        before = itertools.takewhile(lambda token: token != self.turn_end, decoded.tokens[: decoded.text])
+        return [token for token in before if token != self.mask]
+
+
+def caught(work: Work, answer: Callable[[SentenceError], Any]) -> Work:
+    """The same work; where it fails for its sentence alone, as one beyond the context, its result is the ``answer``."""
+    try:
+        return (yield from work)
+    except SentenceError as error:
+        return answer(error)
+
 
 def distractors(sources: Sequence[str]) -> list[int]:
-    """The place of each source's distractor: one of its length, drawn by its own place; any other source where none has
-    that length; itself where all are the same.
-
-    A text without spaces is one word.
-    """
+    """The place of each source's distractor: one of its length, drawn by its place; else any other source, or itself. A
+    text without spaces is one word."""
     words = np.array([len(source.split()) for source in sources])
     _, text = np.unique(np.array(sources), return_inverse=True)
     places = []
@@ -245,7 +233,5 @@ def contenders(canvas: Mapping[str, Any]) -> list[int]:
 
 def winner(decoded: Mapping[int, Decoded]) -> Decoded:
     """Of canvases decoded from so many masks the one of the largest mean log-probability, at reveal time or rescored.
-
-    The shorter one on a tie in the decimals that it has; an empty text, which has no log-probability, comes last.
-    """
+    The shorter one on a tie in the decimals that it has; an empty text, which has no log-probability, comes last."""
     return min(decoded.items(), key=lambda item: (item[1].logprob is None, -(item[1].logprob or 0.0), item[0]))[1]

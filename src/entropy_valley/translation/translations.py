@@ -29,9 +29,6 @@ from entropy_valley.translation.fits import Fits, predict
 from entropy_valley.translation.job import Execution, RunModel
 from entropy_valley.translation.sentences import Row, Sentences, contenders, winner
 
-# What a spec has beside the params of the run's passes.
-OF_SET = ("cells", "methods", "orders", "schedule", "fits", "made_from")
-
 Rows = dict[System, list[Row]]
 
 Choice = tuple[str, str]  # a test set and a length method
@@ -41,10 +38,8 @@ def write(
     params: JsonObject, execution: Execution, testsets: Sequence[str], out: str, shards: Sequence[str] = ()
 ) -> None:
     """Write the rows of a set and its header: from the model, or, without one, from what its ``shards`` have written.
-
     ``params`` are those of the rule, ``testsets`` the files of its test sets. Raises InputError, and writes nothing,
-    for a sentence or a class that fails; what was computed by then is in the store.
-    """
+    for a sentence or a class that fails; what was computed by then is in the store."""
     if shards:
         execution = dataclasses.replace(execution, store=None)
     work = Translations(params, execution, testsets)
@@ -53,9 +48,8 @@ def write(
         rows = work.merged(shards) if shards else work.rows()
         files.write_jsonl(out, results.tidy(rows))
         record.facts["cells"] = [work.entry(cell, of_cell) for cell, of_cell in rows.items()]
-        fits = shard_record(Path(shards[0])).facts.get("fits") if shards else work.fits.facts  # all have the same
-        if fits:
-            record.facts["fits"] = fits
+        if work.fits.facts:
+            record.facts["fits"] = work.fits.facts
 
 
 def write_shard(params: JsonObject, execution: Execution, testsets: Sequence[str], out: str) -> None:
@@ -83,16 +77,11 @@ class Translations:
     """
 
     def __init__(
-        self,
-        params: JsonObject,
-        execution: Execution,
-        testsets: Sequence[str | Path],
-        shard: int = 0,
-        shards: int = 1,
+        self, params: JsonObject, execution: Execution, testsets: Sequence[str | Path], shard: int = 0, shards: int = 1
     ) -> None:
         self.spec, self._shard, self._shards = params, shard, shards
         self.cells = [System(*cell) for cell in params["cells"]]
-        self.model = RunModel({key: value for key, value in params.items() if key not in OF_SET}, execution)
+        self.model = RunModel(params, execution)
         self.tests = {Path(path).stem: self.model.sentences(path) for path in testsets}
         self.fits = Fits()
         self._canvases: dict[Choice, dict[int, Row]] = {}  # by the sentence's place
@@ -109,17 +98,21 @@ class Translations:
             self.choose()
             self._decode()
         else:
-            self._generate()
+            for cell in self.cells:
+                sentences = self.tests[cell.testset]
+                places = self._places(sentences)
+                hypotheses = autoregressive.translate(self.model, sentences.at(places))
+                self._rows[cell] = dict(zip(places, hypotheses, strict=True))
         return {cell: [rows[place] for place in sorted(rows)] for cell, rows in self._rows.items()}
 
     def merged(self, shards: Sequence[str]) -> Rows:
-        """The rows of each cell from the files of all shards, the first shard's first.
-
-        Raises InputError for a shard of other params, or of other sentences than are due.
-        """
+        """The rows of each cell from the files of all shards, the first shard's first. Raises InputError for a shard of
+        other params, or of other sentences than are due."""
         for shard in shards:
-            for change in differences(shard_record(Path(shard)).params, self.spec):
+            record = shard_record(Path(shard))
+            for change in differences(record.params, self.spec):
                 raise InputError(shard, f"was made with other params: {change}", REMEDY)
+            self.fits = Fits(facts=record.facts.get("fits", {}))  # all have the same
         rows: Rows = {cell: [{}] * len(self.tests[cell.testset].rows) for cell in self.cells}
         most = max(map(len, rows.values()))  # with fewer sentences than shards, the last are empty
         for number, shard in enumerate(shards[:most]):
@@ -165,8 +158,7 @@ class Translations:
         return self._canvases
 
     def _origins(self) -> dict[Choice, Choice | None]:
-        """The choices of the cells; of each that reassigns the canvases of another choice that one, which comes
-        first."""
+        """The choices of the cells; of each that reassigns another one's canvases that one, which comes first."""
         origins: dict[Choice, Choice | None] = {}
         for cell in self.cells:
             settings = self.spec["methods"][cell.method]
@@ -221,10 +213,15 @@ class Translations:
 
     def _denoising_of(self, cell: System) -> Denoising:
         order = self.spec["orders"][cell.order]
-        return Denoising.of({**self.model.spec, "schedule": self.spec["schedule"], **order, "steps": cell.steps})
+        return Denoising.of({**self.spec, **order, "steps": cell.steps})
 
     def _run(self, stream: Mapping[System, Denoising]) -> None:
-        """Decode the canvases of some cells, whose reveal order is the same, and make their rows."""
+        """Decode the canvases of some cells, whose reveal order is the same, and make their rows.
+
+        ``tokens`` are the ids before the first EOS or end of a turn; ``logprob`` is the mean over those before the EOS.
+        Of several contenders the :func:`winner` is the row's, with the counts of all. ``length`` is the final one of a
+        canvas that a variable-length decoder changes.
+        """
         runner, works = self.model.runner("decode"), []
         order = next((denoising.order for denoising in stream.values()), None)
         for cell, denoising in stream.items():
@@ -234,52 +231,24 @@ class Translations:
                 if place in places:
                     works.append(((cell, place), sentences.denoising(place, canvas, denoising, {})))
         for (cell, place), decoded in runner.run(works, order):
-            canvas = self._canvases[cell.testset, cell.method][place]
-            self._rows[cell][place] = row(self.model, self.tests[cell.testset], place, canvas, decoded, stream[cell])
-
-    def _generate(self) -> None:
-        for cell in self.cells:
-            sentences = self.tests[cell.testset]
-            places = self._places(sentences)
-            hypotheses = autoregressive.translate(self.model, sentences.at(places))
-            self._rows[cell] = dict(zip(places, hypotheses, strict=True))
-
-
-def row(
-    model: RunModel,
-    sentences: Sentences,
-    place: int,
-    canvas: Row,
-    decoded: Mapping[int, Decoded],
-    denoising: Denoising,
-) -> Row:
-    """``{id, hypothesis, length, tokens, logprob, …, canvas}`` with the counts of :func:`costs`.
-
-    ``tokens`` are the ids before the first EOS or end of a turn; ``logprob`` is the mean over those before the EOS.
-    Of several contenders all are ``decoded``, and the :func:`winner` is the row's; the counts are of all of them. Where
-    a variable-length decoder changes the canvas, ``length`` is the final one.
-    """
-    best = winner(decoded)
-    tokens = sentences.texts.tokens(best)
-    return {
-        "id": sentences.rows[place]["id"],
-        "hypothesis": sentences.texts.prompt.text(tokens),
-        "length": len(best.tokens),
-        "tokens": tokens,
-        "logprob": best.logprob,
-        **costs(model, sentences, place, canvas, decoded, denoising),
-        "canvas": canvas,
-    }
+            sentences, canvas = self.tests[cell.testset], self._canvases[cell.testset, cell.method][place]
+            best = winner(decoded)
+            tokens = sentences.written(best)
+            self._rows[cell][place] = {
+                "id": sentences.rows[place]["id"],
+                "hypothesis": sentences.prompt.text(tokens),
+                "length": len(best.tokens),
+                "tokens": tokens,
+                "logprob": best.logprob,
+                **costs(self.model, sentences, place, canvas, decoded, stream[cell]),
+                "canvas": canvas,
+            }
 
 
 def summary(rows: Sequence[JsonObject], targets: Sequence[int], denoising: Denoising) -> dict[str, float]:
-    """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a
-    variable-length decoder all.
-
+    """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot change.
     ``length_mae``: mean distance of the (chosen) canvas from the reference's tokens, the ``targets``, and its EOS, six
-    decimals.
-    ``contenders``: all canvases that were decoded, where any sentence had more than one.
-    """
+    decimals. ``contenders``: all canvases that were decoded, where any sentence had more than one."""
     within = sum(bool(denoising.variable_length) or row["length"] <= denoising.steps for row in rows)
     decoded = sum(len(contenders(row["canvas"])) for row in rows)
     distances = [abs(row["length"] - tokens - 1) for row, tokens in zip(rows, targets, strict=True)]
@@ -369,10 +338,9 @@ def costs(
 def _fixed_length(
     length: int, decoded: Decoded, denoising: Denoising, probed: bool, cache: CachePolicy | None
 ) -> dict[str, int]:
-    """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that
-    the order looks at; the source-free passes of the steps that look at more are run. With a prompt cache all are
-    run, and only some compute the prompt. A SIG against a distractor is of exact readings: there that behind the
-    source takes a pass of its own too."""
+    """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that the
+    order looks at; the source-free passes of the steps that look at more are run. With a prompt cache all are run, and
+    only some compute the prompt. A SIG against a distractor is of exact readings, which take passes of their own."""
     passes = decoded.passes
     masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
     compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]

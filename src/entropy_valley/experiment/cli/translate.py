@@ -34,7 +34,6 @@ from entropy_valley.progress import progress
 from entropy_valley.shipped import HUMAN
 from entropy_valley.texts import checked_sentence, decoded
 from entropy_valley.translation.job import PAIRS, Execution
-from entropy_valley.translation.translations import OF_SET
 
 if TYPE_CHECKING:
     from entropy_valley.translation.translator import Translation, Translator, TypicalEntropy
@@ -148,8 +147,7 @@ class Chosen:
         cells = CellSet(run, "translate", tuple(Cell(run, DEV, name, order, steps) for name in self.methods))
         request = json.loads(params.translation(experiment, cells))
         self.fits = request.get("fits", {})
-        self.spec = {key: value for key, value in request.items() if key not in OF_SET}
-        self.spec |= {"schedule": request["schedule"], **request["orders"][order], "steps": steps}
+        self.spec = {**request, **request["orders"][order], "steps": steps}
         if given.prompt is not None:
             self.spec["prompt"] = given.prompt
         corpus = Path(experiment.results, "corpus", run.direction)
