@@ -1,7 +1,7 @@
 """What a run of the workflow prints: ``snakemake --logger entropy-valley``, switched on by the profiles.
 
-A dry run is a screenful: for each rule its jobs, cells and hours, and why they run. A run says what it begins, each job
-that is done or has failed, and how far it is. With ``-p``, ``--verbose`` or ``--quiet`` Snakemake prints its own text.
+A dry run is a screenful: for each rule its jobs, cells and hours, and why they run. A run has a line for each job that
+begins, is done or has failed. With ``-p``, ``--verbose`` or ``--quiet`` Snakemake prints its own text.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from entropy_valley.errors import listed
-from entropy_valley.experiment.runs import ERROR, JOBS, cause_of, duration, name_of
+from entropy_valley.experiment.runs import ERROR, JOBS, cause_of, name_of
 
 NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Building DAG of jobs",
@@ -43,11 +43,7 @@ NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Guessed SLURM account",
     "Unable to guess SLURM account",
 )
-# The plugin for SLURM (2.8.0 and before) does not tell which jobs it begins, only where their logs are; of jobs that
-# share an allocation only the rules.
-SUBMITTED = re.compile(r"Job (\S+) has been submitted .*/rule_(\w+)/(?:([^/]+)/)?[^/]+\.log\)")
 CALL = "sbatch call:"  # after it, in an error of the plugin: a command of 3,000 characters, which Snakemake's log has
-FINISHED = re.compile(r"Finished jobid: \S+ \(Rule: (\w+)\)")
 DRY = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
 INCOMPLETE = "At least one job did not complete successfully"  # Snakemake's last words on failed jobs
 STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C
@@ -58,8 +54,6 @@ TARGETS = f"Targets are files, of which docs/results.md has the names, and the r
 UNREAD = ("Config file", "load_configfile")  # Snakemake's words for one that it cannot read; they do not name it
 ASKED = re.compile(r"\nError:\n  InputError: (.+)")  # in Snakemake's words, an error of ours in a function of a rule
 LINES = 20  # most lines of a failed job's log
-SECONDS = 30  # between two lines that say how far a run is
-RUNNING = 3  # most running jobs by name
 
 
 class LogHandler(LogHandlerBase):
@@ -68,7 +62,6 @@ class LogHandler(LogHandlerBase):
     writes_to_file = has_filter = has_formatter = needs_rulegraph = False
 
     def __post_init__(self) -> None:
-        logging.Handler.__init__(self)  # which the first version of the interface leaves out
         settings = self.common_settings
         chosen = settings.printshellcmds or settings.verbose or settings.debug_dag or settings.quiet
         self._screen = None if chosen else RunScreen(settings.show_failed_logs)
@@ -172,62 +165,44 @@ class DryRun(Screen):
 
 
 class RunScreen(Screen):
-    """Prints what a run does. ``show_logs``: with the end of a failed job's log."""
+    """Prints what a run does. The plugin for SLURM says itself which jobs it submits. ``show_logs``: with the end of a
+    failed job's log."""
 
     def __init__(self, show_logs: bool) -> None:
-        self._show_logs, self._stopped, self._ends, self._told = show_logs, False, False, time.monotonic()
+        self._show_logs, self._stopped, self._ends = show_logs, False, False
         self._begun = time.time() - 1  # the clock of files is a little slow
-        self._running: dict[int, tuple[str, float]] = {}  # name and start by id
-        self._failed: dict[int, str] = {}  # name and cause by id
+        self._failed: dict[int, str] = {}  # rule, logs and cause by id
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         match getattr(record, "event", None):
             case LogEvent.RUN_INFO:
                 yield from _counted({rule: jobs for rule, jobs in record.stats.items() if rule not in ("all", "total")})
             case LogEvent.JOB_INFO:
-                self._running[record.jobid] = name_of(record.rule_name, record.wildcards), time.monotonic()
+                yield f"{_clock()} Job {record.jobid}: {name_of(record.rule_name, record.wildcards)}"
             case LogEvent.JOB_FINISHED:
-                yield from self._done(record)
+                self._failed.pop(record.job_id, None)  # a second attempt has succeeded
+                yield f"{_clock()} {record.getMessage()}"
             case LogEvent.JOB_ERROR:
                 yield from self._error(record)
             case LogEvent.PROGRESS:
-                yield from self._progress(record.done, record.total)
-            case None if " has been submitted with SLURM jobid " in record.getMessage():
-                if single := SUBMITTED.match(record.getMessage()):
-                    self._running[int(single[1])] = "/".join(filter(None, single.group(2, 3))), time.monotonic()
+                yield f"{_clock()} {record.done} of {record.total} jobs done"
             case _:
                 self._stopped |= record.getMessage().startswith(STOPPING)
                 self._ends |= record.getMessage().startswith(ENDING)
                 yield from super().lines(record)
 
-    def _done(self, record: logging.LogRecord) -> Iterator[str]:
-        self._failed.pop(record.job_id, None)  # a second attempt has succeeded
-        rule = FINISHED.match(record.getMessage())
-        name, start = self._running.pop(record.job_id, (rule[1] if rule else "all", None))
-        if name != "all":
-            yield f"{_clock()} done: {name}" + (f" ({duration(time.monotonic() - start)})" if start else "")
-
     def _error(self, record: logging.LogRecord) -> Iterator[str]:
         """A failed job, and its log, unless that is of an earlier run; those that Ctrl-C has ended did not fail."""
-        name, _ = self._running.pop(record.jobid, (record.rule_name, None))
         if self._stopped:
             return
         logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
-        causes = filter(None, map(cause_of, logs))
-        self._failed[record.jobid] = ": ".join([name, *(cause.removeprefix(ERROR) for cause in causes)])
-        yield f"{_clock()} failed: {name}; its log: {listed([*map(str, logs)]) or 'none'}"
+        names, causes = [str(log) for log in logs], [cause_of(log).removeprefix(ERROR) for log in logs]
+        self._failed[record.jobid] = ": ".join(filter(None, [record.rule_name, *names, *causes]))
+        yield f"{_clock()} Job {record.jobid} failed: {record.rule_name}; its log: {listed(names) or 'none'}"
         if record.rule_msg:  # of what ran it, such as SLURM
             yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
         for log in logs if self._show_logs else ():
             yield from (f"    {line}" for line in _ending(log))
-
-    def _progress(self, done: int, total: int) -> Iterator[str]:
-        if done < total and time.monotonic() - self._told < SECONDS:
-            return
-        self._told = time.monotonic()
-        names = [name for name, _ in self._running.values()]
-        running = f", running: {listed(names, RUNNING)}" if names else ""
-        yield f"{_clock()} {done} of {total} jobs done{running}"
 
     def error(self, record: logging.LogRecord) -> Iterator[str]:
         """Without the exception of a command that failed, which Snakemake tells once more as the job's error. Last, why
