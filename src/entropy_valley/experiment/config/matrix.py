@@ -258,6 +258,7 @@ def by_set(experiment: Experiment) -> Iterator[tuple[str, list[Cell]]]:
     yield "valley", valley_cells(experiment)
 
 
+@functools.cache
 def methods(experiment: Experiment) -> dict[str, list[str]]:
     """Every length method that some cell has, with the directions that it has it in."""
     directions: dict[str, dict[str, None]] = {}

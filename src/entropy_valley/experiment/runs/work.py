@@ -5,6 +5,7 @@ Diagnostics and autoregressive translations, less than a hundredth of the whole 
 in every pass, also where it is kept.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -99,13 +100,16 @@ class Work:
         return 2 * self.size(job.wildcards["backbone"]).pass_work(pairs * (pair + padding), pairs * masked)
 
     def _translate(self, job: Job) -> float:
-        spec = params.translating(self.experiment, params.set_of(self.experiment, job.wildcards))
-        backbone, total = job.wildcards["backbone"], 0.0
-        train = self.text(job.wildcards["direction"], "train")
+        return self.translation(params.set_of(self.experiment, job.wildcards), self._cells(job))
+
+    def translation(self, whole: CellSet, cells: Sequence[Cell]) -> float:
+        """The operations of translating some cells of a set."""
+        spec, backbone, total = params.translating(self.experiment, whole), whole.run.backbone, 0.0
+        train = self.text(whole.run.direction, "train")
         for name, fit in spec.get("fits", {}).items():
-            if self._cells(job) and self._is_new(job.cells[0].run, name):
+            if cells and self._is_new(whole.run, name):
                 total += self._fit_probes(name, fit) * self._probing(backbone, spec, train, 1)
-        for cell in self._cells(job):
+        for cell in cells:
             text, settings = self.text(cell.run.direction, cell.testset), spec["methods"][cell.method]
             for method in filter(None, (cell.method, settings.get("of"))):  # a reassignment needs another's canvases
                 if self._is_new(cell.run, cell.testset, method):
@@ -183,14 +187,13 @@ def shards(experiment: Experiment, one: CellSet) -> int:
     repeats what is finished."""
     if experiment.decoding.shards != "auto":
         return experiment.decoding.shards
-    if experiment.device != "cuda":
+    if experiment.device != "cuda" or one.autoregressive:
         return 1
-    run = one.run
-    wildcards = {"direction": run.direction, "backbone": run.backbone, "seed": run.name.removeprefix("seed")}
-    job = Job(experiment, "translate", wildcards | {"set": one.name}, params.translation(experiment, one))
-    return max(1, math.ceil(_expected_work(experiment).of([job])[job] / GPU / SHARD))
+    run = dataclasses.replace(one.run, seed=1)  # all seeds take as long, and a matrix may have hundreds
+    cells = tuple(dataclasses.replace(cell, run=run) for cell in one.cells)
+    return max(1, math.ceil(_expected_work(experiment, CellSet(run, one.name, cells)) / GPU / SHARD))
 
 
 @functools.cache
-def _expected_work(experiment: Experiment) -> Work:
-    return Work(experiment, expected=True)
+def _expected_work(experiment: Experiment, one: CellSet) -> float:
+    return Work(experiment, expected=True).translation(one, one.cells)
