@@ -123,7 +123,7 @@ def finetune(job: Finetuning) -> None:
 def train(job: Finetuning, rank: int) -> None:
     """What :func:`finetune` does in a group of processes that is there already."""
     settings, attention = job.settings, attention_of(job.spec)
-    room = memory.room(job.device, job.backbone, job.spec["family"], settings, attention)
+    need = memory.demand_here(job.device, job.backbone, job.spec["family"], settings, attention)
     backbone = load_backbone(
         job.backbone,
         job.spec["family"],
@@ -134,7 +134,7 @@ def train(job: Finetuning, rank: int) -> None:
     )
     checkpoints = deepspeed.Checkpoints(job.work, job.key, rank)
     pairs = _pairs(job, backbone)
-    plan = _plan(job, backbone, pairs, room, checkpoints.progress())
+    plan = _plan(job, backbone, pairs, need, checkpoints.progress())
     batches = _batches(job, backbone, pairs, Passes(plan.micro_tokens, settings.processes))
     steps = settings.steps(len(batches.order))
     kept = settings.kept(steps)
@@ -175,12 +175,12 @@ def _loss(job: Finetuning, backbone: Backbone) -> Loss:
 
 
 def _plan(
-    job: Finetuning, backbone: Backbone, pairs: Pairs, room: memory.Room | None, begun: JsonObject
+    job: Finetuning, backbone: Backbone, pairs: Pairs, need: memory.Demand | None, begun: JsonObject
 ) -> memory.PassPlan:
     """How passes run. A training that goes on keeps the size of its passes: another one draws other dropout masks."""
     tokens, padding = job.settings.micro_tokens, _loss(job, backbone).eos_padding
     longest = int(pairs.lengths.max()) + (0 if padding == "batch" else padding)
-    return memory.plan(room, begun.get("micro_tokens", tokens), job.activation_checkpointing, longest)
+    return memory.plan(need, begun.get("micro_tokens", tokens), job.activation_checkpointing, longest)
 
 
 def _batches(job: Finetuning, backbone: Backbone, pairs: Pairs, passes: Passes) -> Canvases:
