@@ -11,10 +11,10 @@ from entropy_valley.experiment.config import Experiment, paths
 from entropy_valley.experiment.config.matrix import Run
 from entropy_valley.experiment.config.schema import checkpoints
 from entropy_valley.experiment.runs.jobs import Job
+from entropy_valley.hub import CONFIRM, SMALL
 from entropy_valley.scoring import comet_checkpoint
 
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
-SMALL = 1e9  # bytes; less than this in all is downloaded without a question
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
     place = f" into {folder} ({machine.amount(space)} free)"
     text = f"{machine.amount(total)}{unknown}{place}: {', '.join(map(str, items))}"
     large = None in sizes or total >= SMALL
-    ask = ". To agree, add at the end of the command: --config confirm=yes"
+    ask = f". To agree, add at the end of the command: {CONFIRM}"
     return text + ask * (large and not experiment.confirm)
 
 
