@@ -10,8 +10,7 @@ import os
 import re
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -138,13 +137,16 @@ class DryRun(Screen):
 
     def __init__(self, out: str | None) -> None:
         self._jobs: list[logging.LogRecord] = []
-        self._out = out
+        self._out, self._stats = out, ""
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
-        if getattr(record, "event", None) is not LogEvent.JOB_INFO:
-            yield from super().lines(record)
-        elif record.output:  # a target has none
-            self._jobs.append(record)
+        match getattr(record, "event", None):
+            case LogEvent.RUN_INFO:
+                self._stats = record.getMessage()
+            case LogEvent.JOB_INFO:
+                self._jobs += [record] if record.output else []  # a target has none
+            case _:
+                yield from super().lines(record)
 
     def end(self) -> Iterator[str]:
         if self._out:
@@ -159,7 +161,7 @@ class DryRun(Screen):
             yield from _planned(self._jobs)
         except Exception as error:
             yield f"No hours and cells: {type(error).__name__}: {error}"
-            yield from _counted(Counter(job.rule_name for job in self._jobs))
+            yield self._stats
         yield ""
         yield DRY
 
@@ -175,8 +177,8 @@ class RunScreen(Screen):
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         match getattr(record, "event", None):
-            case LogEvent.RUN_INFO:
-                yield from _counted({rule: jobs for rule, jobs in record.stats.items() if rule not in ("all", "total")})
+            case LogEvent.RUN_INFO:  # how many jobs each rule has
+                yield record.getMessage()
             case LogEvent.JOB_INFO:
                 yield f"{_clock()} Job {record.jobid}: {name_of(record.rule_name, record.wildcards)}"
             case LogEvent.JOB_FINISHED:
@@ -201,8 +203,9 @@ class RunScreen(Screen):
         yield f"{_clock()} Job {record.jobid} failed: {record.rule_name}; its log: {listed(names) or 'none'}"
         if record.rule_msg:  # of what ran it, such as SLURM
             yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
-        for log in logs if self._show_logs else ():
-            yield from (f"    {line}" for line in _ending(log))
+        for log in filter(Path.is_file, logs if self._show_logs else ()):
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            yield from [f"    {line.rstrip()}" for line in lines if line.strip()][-LINES:]
 
     def error(self, record: logging.LogRecord) -> Iterator[str]:
         """Without the exception of a command that failed, which Snakemake tells once more as the job's error. Last, why
@@ -256,18 +259,6 @@ def _unread() -> list[str]:
         except InputError as error:
             errors.append(f"{ERROR}{error}")
     return errors
-
-
-def _counted(counts: Mapping[str, int]) -> Iterator[str]:
-    """How many jobs each rule has."""
-    for rule, count in {**counts, "all": sum(counts.values())}.items():
-        yield f"{rule:16}  {count:4}"
-
-
-def _ending(log: Path) -> list[str]:
-    """The last lines of a log."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
-    return [line.rstrip() for line in lines if line.strip()][-LINES:]
 
 
 def _clock() -> str:

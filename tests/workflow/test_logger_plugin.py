@@ -100,7 +100,7 @@ def test_a_run_names_each_job_that_ended_and_the_log_of_one_that_failed(paper):
     script.write_text(FAILING + script.read_text())
     corpora = [f"results/corpus/{direction}/corpus.json" for direction in ("en-zh", "en-de")]
     text = paper.run("--cores", "1", "--keep-going", *corpora, fails=True)
-    assert rows(text) == {"fetch_dataset": 2, "corpus": 2, "all": 4} and "output:" not in text
+    assert rows(text) == {"fetch_dataset": 2, "corpus": 2, "total": 4} and "output:" not in text
     assert re.search(
         r"^\[[\d:]+\] Job \d failed: corpus; its log: results/logs/corpus/en-de.log\n"
         r"    error: the cause\n    begun\n    error: no luck$",
@@ -123,7 +123,6 @@ def test_why_a_run_ended_is_its_last_line(tmp_path, monkeypatch):
     asked = SimpleNamespace(getMessage=lambda: "Will exit after finishing currently running jobs (scheduler).")
     last = SimpleNamespace(exception="WorkflowError", getMessage=lambda: f"WorkflowError:\n{plugin.INCOMPLETE}.")
     failed = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "train", "rule_msg": "", "log": ["a.log"]}
-    list(run.lines(SimpleNamespace(event=LogEvent.RUN_INFO, stats={"train": 1})))
     assert list(run.lines(asked)) == [asked.getMessage()] and list(run.error(last)) == [plugin.STOPPED]
     assert [line[11:] for line in run.lines(SimpleNamespace(**failed))] == ["Job 1 failed: train; its log: none"]
     assert list(run.error(last)) == ["Failed: train"]
@@ -136,4 +135,4 @@ def test_an_error_of_its_own_breaks_no_dry_run(paper):
     with (paper.folder / "Snakefile").open("a") as snakefile:
         snakefile.write("\n\nsnapshot.running = (0, [])\n")
     text = paper.dry_run("results/corpus/en-de/test/wmt22.jsonl")
-    assert "No hours and cells: AttributeError" in text and rows(text) == {"testset": 1, "all": 1}
+    assert "No hours and cells: AttributeError" in text and rows(text) == {"testset": 1, "total": 1}
