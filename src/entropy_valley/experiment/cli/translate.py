@@ -22,7 +22,7 @@ from entropy_valley.decoding.canvas import CachePolicy
 from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.experiment.cli import configs
 from entropy_valley.experiment.cli.commands import FILE_FIRST
-from entropy_valley.experiment.config import Experiment, params, paths
+from entropy_valley.experiment.config import Experiment, load_files, params, paths
 from entropy_valley.experiment.config.load import INSTALLED, RELEASED
 from entropy_valley.experiment.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.experiment.config.methods import method_settings, reassigned_methods
@@ -49,7 +49,7 @@ def translate(arguments: argparse.Namespace) -> None:
     if arguments.file and not arguments.file.is_file():
         raise files.not_there(arguments.file)
     below = [name for name, given in ((RELEASED, arguments.released), (HUMAN.config, arguments.tiny)) if given]
-    experiment = configs.experiment([*(configs.root() / name for name in below), *arguments.configfile], reports=False)
+    experiment = load_files(configs.paths([*(configs.root() / name for name in below), *arguments.configfile]))
     chosen = Chosen(experiment, arguments)
     translators = chosen.load()
     _say(*_loaded(chosen, next(iter(translators.values()))))

@@ -237,7 +237,7 @@ def at(path: KeyPath, node: Any) -> Any:
 
 def _of_values(error: ValidationError, config: Mapping[str, Any]) -> list[Problem]:
     """Pydantic's errors, those of one key together: a value of several kinds has one for each kind."""
-    messages: dict[KeyPath, list[str]] = {}
+    messages: dict[KeyPath, dict[str, None]] = {}  # each once
     for item in error.errors():
         location, message, context = item["loc"], words_of(item), item.get("ctx", {})
         if item["type"].startswith("union_tag_"):  # of the key that tells blocks apart
@@ -245,9 +245,7 @@ def _of_values(error: ValidationError, config: Mapping[str, Any]) -> list[Proble
         if location[-1] == "[key]":
             message = f"its name {message}"
         missing = item["type"] in ("missing", "union_tag_not_found")
-        some = messages.setdefault(_key_path(location, config, missing), [])
-        if message not in some:
-            some.append(message)
+        messages.setdefault(_key_path(location, config, missing), {})[message] = None
     return [(path, ", or ".join(some)) for path, some in messages.items()]
 
 

@@ -92,10 +92,7 @@ class Cell:
             "backbone": self.run.backbone,
             "direction": self.run.direction,
             "seed": self.run.seed,
-            "testset": self.testset,
-            "method": self.method,
-            "order": self.order,
-            "steps": self.steps,
+            **system_of(self)._asdict(),
             **({"pool": self.run.pool} if self.run.pool else {}),
         }
 

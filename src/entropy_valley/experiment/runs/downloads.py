@@ -7,8 +7,7 @@ from pathlib import Path
 from entropy_valley import machine
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.checking.size import RELEASED
-from entropy_valley.experiment.config import Experiment, paths
-from entropy_valley.experiment.config.matrix import Run
+from entropy_valley.experiment.config import Experiment, params, paths
 from entropy_valley.experiment.config.schema import checkpoints
 from entropy_valley.experiment.runs.jobs import Job
 from entropy_valley.hub import CONFIRM, SMALL
@@ -53,7 +52,7 @@ def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
                 source = paths.downloaded_datasets(experiment)[name]
                 yield Download(str(source.download), source.total * ROW if source.total else None)
         case "adopt_adapter":
-            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
+            run = params.run_of(wildcards)
             given = paths.released_adapter(experiment, run)
             if given.repository:
                 size, rank = subject.size(experiment, run.backbone), experiment.training.lora.rank
@@ -92,8 +91,7 @@ def _own_files(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
         case "fetch_backbone":
             return filter(None, [experiment.backbones[wildcards["backbone"]].own_folder])
         case "adopt_adapter":
-            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
-            return filter(None, [paths.released_adapter(experiment, run).folder])
+            return filter(None, [paths.released_adapter(experiment, params.run_of(wildcards)).folder])
         case "score":
             comets = checkpoints(experiment.scoring).values()
             return [one.checkpoint for one in comets if one.checkpoint and not one.on_hub]

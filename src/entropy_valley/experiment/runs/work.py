@@ -18,10 +18,8 @@ from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.checking.size import Size
 from entropy_valley.experiment.config import Experiment, params
 from entropy_valley.experiment.config.matrix import DEV, Cell, CellSet
-from entropy_valley.experiment.config.methods import base_method, source_guided
+from entropy_valley.experiment.config.methods import declares, source_guided
 from entropy_valley.experiment.runs.jobs import Job
-from entropy_valley.lengths import find_method
-from entropy_valley.lengths.base import declared
 
 LARGE = Size(4096, 12288, 32, 126464, 32, 32, 128)  # LLaDA-8B's; for a checkpoint whose shape is not known yet
 # Operations a second on a GPU, where no job of a kind has finished: with this the whole matrix of config.yaml takes the
@@ -155,11 +153,9 @@ class Work:
 
     def probes(self, method: str, settings: Mapping[str, Any]) -> float:
         """The passes by which a length method chooses a canvas."""
-        name = base_method(self.experiment, method)
-        kind = None if name == "reassigned" else find_method(name, {})
-        if kind is None or not declared(kind, "probes"):
+        if not declares(self.experiment, method, "probes"):
             return 0
-        ratios, drafts = settings.get("ratios"), declared(kind, "draft_steps")
+        ratios, drafts = settings.get("ratios"), declares(self.experiment, method, "draft_steps")
         tried = len(ratios) if isinstance(ratios, list) else settings.get("candidates", PROBES)
         return tried * (1 + (drafts if isinstance(drafts, int) else settings.get("steps", 0)))
 
