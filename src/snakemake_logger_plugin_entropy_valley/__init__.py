@@ -63,7 +63,7 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         settings = self.common_settings
         chosen = settings.printshellcmds or settings.verbose or settings.debug_dag or settings.quiet
-        self._screen = None if chosen else RunScreen(settings.show_failed_logs)
+        self._screen = None if chosen else Screen(settings.show_failed_logs)
         if settings.dryrun:
             out = os.environ.get(JOBS)
             self._screen = DryRun(out) if out or not chosen else None
@@ -98,28 +98,69 @@ class LogHandler(LogHandlerBase):
 
 
 class Screen:
-    """What the lines of a dry run and of a run have in common."""
+    """Prints what a run does. The plugin for SLURM says itself which jobs it submits. ``show_logs``: with the end of a
+    failed job's log."""
+
+    def __init__(self, show_logs: bool = False) -> None:
+        self._show_logs, self._stopped, self._ends = show_logs, False, False
+        self._begun = time.time() - 1  # the clock of files is a little slow
+        self._failed: dict[int, str] = {}  # rule, logs and cause by id
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         """What is printed because of a record."""
-        event = getattr(record, "event", None)
-        if event is LogEvent.ERROR:
-            yield from self.error(record)
-        elif event is None and not record.getMessage().startswith(NOISE):
-            yield record.getMessage()
-
-    def error(self, record: logging.LogRecord) -> Iterator[str]:
-        """An error that ends the run: ours without the place in the code, that of a wrong target with what is right."""
         text = record.getMessage()
+        match getattr(record, "event", None):
+            case LogEvent.RUN_INFO:  # how many jobs each rule has
+                yield text
+            case LogEvent.JOB_INFO:
+                yield f"{_clock()} Job {record.jobid}: {name_of(record.rule_name, record.wildcards)}"
+            case LogEvent.JOB_FINISHED:
+                self._failed.pop(record.job_id, None)  # a second attempt has succeeded
+                yield f"{_clock()} {text}"
+            case LogEvent.JOB_ERROR:
+                yield from self._failure(record)
+            case LogEvent.PROGRESS:
+                yield f"{_clock()} {record.done} of {record.total} jobs done"
+            case LogEvent.ERROR:
+                yield from self.error(record.exception, text)
+            case None:
+                self._stopped |= text.startswith(STOPPING)
+                self._ends |= text.startswith(ENDING)
+                if not text.startswith(NOISE):
+                    yield text
+
+    def _failure(self, record: logging.LogRecord) -> Iterator[str]:
+        """A failed job, and its log, unless that is of an earlier run; those that Ctrl-C has ended did not fail."""
+        if self._stopped:
+            return
+        logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
+        names, causes = [str(log) for log in logs], [cause_of(log).removeprefix(ERROR) for log in logs]
+        self._failed[record.jobid] = ": ".join(filter(None, [record.rule_name, *names, *causes]))
+        yield f"{_clock()} Job {record.jobid} failed: {record.rule_name}; its log: {listed(names) or 'none'}"
+        if record.rule_msg:  # of what ran it, such as SLURM
+            yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
+        for log in filter(Path.is_file, logs if self._show_logs else ()):
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            yield from [f"    {line.rstrip()}" for line in lines if line.strip()][-LINES:]
+
+    def error(self, exception: str, text: str) -> Iterator[str]:
+        """An error that ends the run: why jobs failed, a line for each; ours without the place in the code; that of a
+        wrong target with what is right."""
         target = re.search(r"No rule to produce (.+?)(?= \(if you use|\n|$)", text)
         ours = ASKED.search(text)
-        if record.exception == "InputFunctionException" and ours:
+        if exception == "WorkflowError" and (self._stopped or (self._ends and not self._failed)):
+            yield STOPPED
+        elif self._failed and INCOMPLETE in text:
+            yield from (f"Failed: {failure}" for failure in self._failed.values())
+        elif exception == "RuleException" and "CalledProcessError" in text:
+            return  # of a command that failed, which Snakemake tells once more as the job's error
+        elif exception == "InputFunctionException" and ours:
             yield f"{ERROR}{ours[1]}"
-        elif record.exception == "InputError":
+        elif exception == "InputError":
             _, first, *others = text.splitlines()
             yield f"{ERROR}{first}"
             yield from (line for line in others if not line.startswith('  File "'))
-        elif record.exception == "MissingRuleException" and target:
+        elif exception == "MissingRuleException" and target:
             yield f"{ERROR}no rule makes {target[1]}. {_near(target[1])}"
         elif any(words in text for words in UNREAD):
             yield from _unread() or [text]
@@ -136,6 +177,7 @@ class DryRun(Screen):
     for them."""
 
     def __init__(self, out: str | None) -> None:
+        super().__init__()
         self._jobs: list[logging.LogRecord] = []
         self._out, self._stats = out, ""
 
@@ -154,70 +196,12 @@ class DryRun(Screen):
 
             jobs.write(Path(self._out), self._jobs)
         elif self._jobs:
-            yield from self._report()
-
-    def _report(self) -> Iterator[str]:
-        try:
-            yield from _planned(self._jobs)
-        except Exception as error:
-            yield f"No hours and cells: {type(error).__name__}: {error}"
-            yield self._stats
-        yield ""
-        yield DRY
-
-
-class RunScreen(Screen):
-    """Prints what a run does. The plugin for SLURM says itself which jobs it submits. ``show_logs``: with the end of a
-    failed job's log."""
-
-    def __init__(self, show_logs: bool) -> None:
-        self._show_logs, self._stopped, self._ends = show_logs, False, False
-        self._begun = time.time() - 1  # the clock of files is a little slow
-        self._failed: dict[int, str] = {}  # rule, logs and cause by id
-
-    def lines(self, record: logging.LogRecord) -> Iterator[str]:
-        match getattr(record, "event", None):
-            case LogEvent.RUN_INFO:  # how many jobs each rule has
-                yield record.getMessage()
-            case LogEvent.JOB_INFO:
-                yield f"{_clock()} Job {record.jobid}: {name_of(record.rule_name, record.wildcards)}"
-            case LogEvent.JOB_FINISHED:
-                self._failed.pop(record.job_id, None)  # a second attempt has succeeded
-                yield f"{_clock()} {record.getMessage()}"
-            case LogEvent.JOB_ERROR:
-                yield from self._error(record)
-            case LogEvent.PROGRESS:
-                yield f"{_clock()} {record.done} of {record.total} jobs done"
-            case _:
-                self._stopped |= record.getMessage().startswith(STOPPING)
-                self._ends |= record.getMessage().startswith(ENDING)
-                yield from super().lines(record)
-
-    def _error(self, record: logging.LogRecord) -> Iterator[str]:
-        """A failed job, and its log, unless that is of an earlier run; those that Ctrl-C has ended did not fail."""
-        if self._stopped:
-            return
-        logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
-        names, causes = [str(log) for log in logs], [cause_of(log).removeprefix(ERROR) for log in logs]
-        self._failed[record.jobid] = ": ".join(filter(None, [record.rule_name, *names, *causes]))
-        yield f"{_clock()} Job {record.jobid} failed: {record.rule_name}; its log: {listed(names) or 'none'}"
-        if record.rule_msg:  # of what ran it, such as SLURM
-            yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
-        for log in filter(Path.is_file, logs if self._show_logs else ()):
-            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-            yield from [f"    {line.rstrip()}" for line in lines if line.strip()][-LINES:]
-
-    def error(self, record: logging.LogRecord) -> Iterator[str]:
-        """Without the exception of a command that failed, which Snakemake tells once more as the job's error. Last, why
-        jobs failed, a line for each."""
-        text = record.getMessage()
-        stopped = self._stopped or (self._ends and not self._failed)
-        if stopped and record.exception == "WorkflowError":
-            yield STOPPED
-        elif self._failed and INCOMPLETE in text:
-            yield from (f"Failed: {failure}" for failure in self._failed.values())
-        elif not (record.exception == "RuleException" and "CalledProcessError" in text):
-            yield from super().error(record)
+            try:
+                yield from _planned(self._jobs)
+            except Exception as error:
+                yield f"No hours and cells: {type(error).__name__}: {error}"
+                yield self._stats
+            yield from ("", DRY)
 
 
 def _planned(records: list[logging.LogRecord]) -> Iterator[str]:

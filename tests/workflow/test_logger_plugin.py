@@ -119,16 +119,17 @@ def test_why_a_run_ended_is_its_last_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.log").write_text("error: of yesterday\n")
     os.utime("a.log", (1, 1))
-    run = plugin.RunScreen(show_logs=True)
+    run = plugin.Screen(show_logs=True)
     asked = SimpleNamespace(getMessage=lambda: "Will exit after finishing currently running jobs (scheduler).")
-    last = SimpleNamespace(exception="WorkflowError", getMessage=lambda: f"WorkflowError:\n{plugin.INCOMPLETE}.")
-    failed = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "train", "rule_msg": "", "log": ["a.log"]}
-    assert list(run.lines(asked)) == [asked.getMessage()] and list(run.error(last)) == [plugin.STOPPED]
-    assert [line[11:] for line in run.lines(SimpleNamespace(**failed))] == ["Job 1 failed: train; its log: none"]
-    assert list(run.error(last)) == ["Failed: train"]
+    last = ("WorkflowError", f"WorkflowError:\n{plugin.INCOMPLETE}.")
+    failed = {"jobid": 1, "rule_name": "train", "rule_msg": "", "log": ["a.log"], "getMessage": lambda: ""}
+    failed = SimpleNamespace(event=LogEvent.JOB_ERROR, **failed)
+    assert list(run.lines(asked)) == [asked.getMessage()] and list(run.error(*last)) == [plugin.STOPPED]
+    assert [line[11:] for line in run.lines(failed)] == ["Job 1 failed: train; its log: none"]
+    assert list(run.error(*last)) == ["Failed: train"]
     (tmp_path / "a.log").write_text("error: of today\n")
-    assert len(list(run.lines(SimpleNamespace(**failed)))) == 2
-    assert list(run.error(last)) == ["Failed: train: a.log: of today"]
+    assert len(list(run.lines(failed))) == 2
+    assert list(run.error(*last)) == ["Failed: train: a.log: of today"]
 
 
 def test_an_error_of_its_own_breaks_no_dry_run(paper):
