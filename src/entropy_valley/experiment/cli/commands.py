@@ -36,7 +36,6 @@ def add(commands: Any) -> None:
 
     says = "say which cells are done, stale or missing, and why"
     option = _command(commands, "audit", _of_module("audit"), says, configfile=True).add_argument
-    option("--cells", action="store_true", help="also list the cells")
     snakefile = "another workflow, which may have this one as a module; default: Snakefile"
     option("--snakefile", metavar="FILE", help=snakefile)
     option("--check", action="store_true", help="end with status 1 unless all cells are done")
