@@ -27,9 +27,7 @@ NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Conda environments: ignored",
     "Singularity containers: ignored",
     "Select jobs",
-    "Removing temporary",
     "Touching output",
-    "Loading trusted IOCache",
     "Assuming unrestricted shared filesystem",
     "Reasons:",
     "Some jobs were triggered by provenance",
@@ -44,9 +42,8 @@ NOISE = (  # how lines of Snakemake begin that say nothing about results
 )
 CALL = "sbatch call:"  # after it, in an error of the plugin: a command of 3,000 characters, which Snakemake's log has
 DRY = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
-INCOMPLETE = "At least one job did not complete successfully"  # Snakemake's last words on failed jobs
+INCOMPLETE = "At least one job did not complete successfully"  # Snakemake's last words, also after Ctrl-C
 STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C
-ENDING = "Will exit after finishing currently running jobs"  # and after SIGTERM
 STOPPED = "Stopped. Nothing that is finished is lost: run the same command again, and it goes on from here."
 RULES = ("all", "check", "pages", "live", "document", "pdf", "packs")  # that may be targets
 TARGETS = f"Targets are files, of which docs/results.md has the names, and the rules {', '.join(RULES)}."
@@ -102,7 +99,7 @@ class Screen:
     failed job's log."""
 
     def __init__(self, show_logs: bool = False) -> None:
-        self._show_logs, self._stopped, self._ends = show_logs, False, False
+        self._show_logs, self._stopped = show_logs, False
         self._begun = time.time() - 1  # the clock of files is a little slow
         self._failed: dict[int, str] = {}  # rule, logs and cause by id
 
@@ -125,7 +122,6 @@ class Screen:
                 yield from self.error(record.exception, text)
             case None:
                 self._stopped |= text.startswith(STOPPING)
-                self._ends |= text.startswith(ENDING)
                 if not text.startswith(NOISE):
                     yield text
 
@@ -148,10 +144,8 @@ class Screen:
         wrong target with what is right."""
         target = re.search(r"No rule to produce (.+?)(?= \(if you use|\n|$)", text)
         ours = ASKED.search(text)
-        if exception == "WorkflowError" and (self._stopped or (self._ends and not self._failed)):
-            yield STOPPED
-        elif self._failed and INCOMPLETE in text:
-            yield from (f"Failed: {failure}" for failure in self._failed.values())
+        if INCOMPLETE in text:
+            yield from [f"Failed: {failure}" for failure in self._failed.values()] or [STOPPED]
         elif exception == "RuleException" and "CalledProcessError" in text:
             return  # of a command that failed, which Snakemake tells once more as the job's error
         elif exception == "InputFunctionException" and ours:

@@ -12,11 +12,10 @@ from entropy_valley.decoding.requests import KNOWN
 from entropy_valley.errors import refusal, unknown
 from entropy_valley.experiment.config import matrix
 from entropy_valley.experiment.config.matrix import COMPARED, DEV, SETS, all_cells, methods, runs
-from entropy_valley.experiment.config.methods import method_settings
+from entropy_valley.experiment.config.methods import method_settings, reassigned_methods
 from entropy_valley.experiment.config.paths import adapter_run
 from entropy_valley.experiment.config.schema import BackboneSection, Experiment, metrics_of, needs_anchors
 from entropy_valley.lengths import make_method
-from entropy_valley.lengths.baselines import Reassigned
 from entropy_valley.model.families import find_family
 from entropy_valley.scoring.metrics import Bleu
 from entropy_valley.settings import Refers
@@ -176,7 +175,7 @@ def _ratios(experiment: Experiment) -> Iterator[Problem]:
 def _methods(experiment: Experiment) -> Iterator[Problem]:
     """Length methods that take canvases which nobody chooses, and a user's own ones that cannot be made."""
     decoded = methods(experiment)
-    reassigned = [name for name in decoded if isinstance(getattr(experiment.length_methods, name), Reassigned)]
+    reassigned = reassigned_methods(experiment)
     for method, directions in decoded.items():
         block = getattr(experiment.length_methods, method)
         if method in reassigned and (block.of in reassigned or block.of not in decoded):

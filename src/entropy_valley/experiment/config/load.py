@@ -91,9 +91,8 @@ def _content(path: Path) -> dict[str, Any]:
     return content
 
 
-def load_files(paths: Iterable[str | Path], further: Further = lambda experiment: []) -> Experiment:
+def load_files(paths: Sequence[str | Path], further: Further = lambda experiment: []) -> Experiment:
     """Read config files, each laid over those before it as Snakemake does, and check the result."""
-    paths = list(paths)
     return load_merged(merge(paths), paths, further)
 
 

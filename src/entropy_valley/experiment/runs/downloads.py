@@ -1,8 +1,8 @@
 """What jobs would download that does not exist yet, and what they would read of the user's own that does not exist."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from entropy_valley import machine
 from entropy_valley.experiment.checking import subject
@@ -16,8 +16,7 @@ from entropy_valley.scoring import comet_checkpoint
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
 
 
-@dataclass(frozen=True)
-class Download:
+class Download(NamedTuple):
     """Something on the hub; ``bytes`` is None if its size is unknown."""
 
     name: str

@@ -9,10 +9,9 @@ import dataclasses
 import functools
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.checking.size import Size
@@ -39,8 +38,7 @@ def kind_of(job: Job) -> str:
     return "generate" if rule == "translate" and job.cells and not job.cells[0].order else rule
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """A corpus or test set: its sentences, and the mean tokens of a source and of a translation."""
 
     sentences: int
