@@ -74,11 +74,9 @@ class LogHandler(LogHandlerBase):
 
     def close(self) -> None:
         screen, self._screen = self._screen, None
-        try:
-            if screen is not None:
-                self._print(screen.end())
-        finally:
-            super().close()
+        super().close()
+        if isinstance(screen, DryRun):
+            self._print(screen.end())
 
     def _print(self, lines: Iterable[str]) -> None:
         """Write lines where Snakemake would; nobody may be listening any more."""
@@ -161,10 +159,6 @@ class Screen:
         else:
             yield text
 
-    def end(self) -> Iterator[str]:
-        """What is printed after the last record."""
-        return iter(())
-
 
 class DryRun(Screen):
     """Collects the jobs, and prints them at the end; or writes them into the file ``out``, for what else asks Snakemake
@@ -185,6 +179,7 @@ class DryRun(Screen):
                 yield from super().lines(record)
 
     def end(self) -> Iterator[str]:
+        """What is printed after the last record."""
         if self._out:
             from entropy_valley.experiment.runs import jobs
 

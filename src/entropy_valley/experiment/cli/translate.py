@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from entropy_valley.translation.translator import Translation, Translator, TypicalEntropy
 
 STDIN = "stdin"
-YES, CPU = "--yes", "--device cpu"
 SLOW = 1.0  # seconds a sentence, from which on they are said
 Line = tuple[int, str]  # its number, from 1, and its text
 
@@ -155,7 +154,7 @@ class Chosen:
         corpus = Path(experiment.results, "corpus", run.direction)
         store = Path(run.folder(f"{experiment.results}/store")) if experiment.store else None
         device = given.device or experiment.device
-        load.require_device(device, CPU)
+        load.require_device(device, "--device cpu")
         backbone, adapter = _folders(experiment, run, given)
         needed: list[tuple[Path, str | Path]] = [
             (backbone / "config.json", paths.backbone_file(experiment, run.backbone, run.seed))
@@ -242,7 +241,7 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
         return backbone, adapter
     from entropy_valley.model import load
 
-    agreed = given.yes or experiment.confirm, YES
+    agreed = given.yes or experiment.confirm, "--yes"
     origin = paths.checkpoint_of(experiment, run.backbone)
     if experiment.backbones[origin].hub and not experiment.backbones[run.backbone].folder:
         spec = json.loads(params.hub(experiment, origin))

@@ -29,7 +29,6 @@ EXTENDS = "extends"  # the key with the files that a file is laid over, as if th
 # A copy of the repository's config files, or links to them.
 INSTALLED = Path(str(resources.files("entropy_valley"))) / "defaults"
 RELEASED = "config/released.yaml"
-_CORRECT = "Correct this line."
 SUFFIXES = (".yaml", ".yml", ".json")
 ELSEWHERE = "Where another config file has a backbone, name this file, as `extends: config/demo.yaml`. "
 LAST = "Write targets and other files before --configfile, which takes all that follows it."
@@ -78,7 +77,7 @@ def _content(path: Path) -> dict[str, Any]:
     """Read once, since parsing takes longest of the start of a workflow."""
     file = io.StringIO(decoded(path, regular(path).read_bytes()))
     file.name = str(path)  # for the places of errors
-    remedy = _CORRECT if path.suffix in SUFFIXES else LAST
+    remedy = "Correct this line." if path.suffix in SUFFIXES else LAST
     try:
         content = yaml.load(file, _Loader)
     except (yaml.YAMLError, ValueError) as error:  # a ValueError: a date of no calendar
