@@ -16,7 +16,7 @@ from pathlib import Path
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from entropy_valley.errors import listed
+from entropy_valley.errors import InputError, listed, nearest
 from entropy_valley.experiment.runs import ERROR, JOBS, cause_of, name_of
 
 NOISE = (  # how lines of Snakemake begin that say nothing about results
@@ -208,7 +208,6 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
 
 def _near(target: str) -> str:
     """What a mistyped target may mean: a rule, or a file by its path or its name."""
-    from entropy_valley.errors import nearest
     from entropy_valley.experiment.runs import snapshot
 
     running = snapshot.running
@@ -221,7 +220,6 @@ def _near(target: str) -> str:
 
 def _unread() -> list[str]:
     """What is wrong with each config file of this process's command line."""
-    from entropy_valley.errors import InputError
     from entropy_valley.experiment.config.load import read_yaml
 
     parser, errors = argparse.ArgumentParser(add_help=False, allow_abbrev=False), []

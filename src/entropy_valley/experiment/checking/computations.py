@@ -128,7 +128,6 @@ def _train_here(job: Finetuning) -> None:
 
 
 def losses_of(job: Finetuning) -> list[float]:
-    """The loss of each step, as its file has it."""
     rows = (job.out / LOSSES).read_text(encoding="utf-8").splitlines()[1:]
     return [float(row.split(",")[1]) for row in rows]
 

@@ -39,7 +39,6 @@ from entropy_valley.translation.translations import OF_SET
 if TYPE_CHECKING:
     from entropy_valley.translation.translator import Translation, Translator, TypicalEntropy
 
-STDIN = "stdin"
 SLOW = 1.0  # seconds a sentence, from which on they are said
 Line = tuple[int, str]  # its number, from 1, and its text
 
@@ -54,7 +53,7 @@ def translate(arguments: argparse.Namespace) -> None:
     _say(*_loaded(chosen, next(iter(translators.values()))))
     dev = Path(experiment.results, "corpus", chosen.run.direction, "dev.jsonl")
     usual: dict[str, TypicalEntropy] = {}
-    place = str(arguments.file or STDIN)
+    place = str(arguments.file or "stdin")
     output = _Output(place, translators, usual, arguments.jsonl)
     whole = any(one.denoising.looks_at_distractor for one in translators.values())
     missing = 0

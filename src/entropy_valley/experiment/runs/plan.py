@@ -229,5 +229,4 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def hours(number: float) -> str:
-    """Hours with two digits."""
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}" if number else "–"
