@@ -1,7 +1,7 @@
 """What a run of the workflow prints: ``snakemake --logger entropy-valley``, switched on by the profiles.
 
-A dry run is a screenful: for each rule its jobs, cells and hours, and why they run. A run says what it begins, each job
-that is done or has failed, and how far it is. With ``-p``, ``--verbose`` or ``--quiet`` Snakemake prints its own text.
+A dry run is a screenful: for each rule its jobs, cells and hours, and why they run. A run has a line for each job that
+begins, is done or has failed. With ``-p``, ``--verbose`` or ``--quiet`` Snakemake prints its own text.
 """
 
 import argparse
@@ -10,15 +10,14 @@ import os
 import re
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from entropy_valley.errors import listed
-from entropy_valley.experiment.runs import ERROR, JOBS, cause_of, duration, name_of
+from entropy_valley.errors import InputError, listed, nearest
+from entropy_valley.experiment.runs import ERROR, JOBS, cause_of, name_of
 
 NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Building DAG of jobs",
@@ -28,9 +27,7 @@ NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Conda environments: ignored",
     "Singularity containers: ignored",
     "Select jobs",
-    "Removing temporary",
     "Touching output",
-    "Loading trusted IOCache",
     "Assuming unrestricted shared filesystem",
     "Reasons:",
     "Some jobs were triggered by provenance",
@@ -43,23 +40,16 @@ NOISE = (  # how lines of Snakemake begin that say nothing about results
     "Guessed SLURM account",
     "Unable to guess SLURM account",
 )
-# The plugin for SLURM (2.8.0 and before) does not tell which jobs it begins, only where their logs are; of jobs that
-# share an allocation only the rules.
-SUBMITTED = re.compile(r"Job (\S+) has been submitted .*/rule_(\w+)/(?:([^/]+)/)?[^/]+\.log\)")
 CALL = "sbatch call:"  # after it, in an error of the plugin: a command of 3,000 characters, which Snakemake's log has
-FINISHED = re.compile(r"Finished jobid: \S+ \(Rule: (\w+)\)")
 DRY = "A dry run: nothing was run. For the files and the command of each job, add -p: snakemake -n -p"
-INCOMPLETE = "At least one job did not complete successfully"  # Snakemake's last words on failed jobs
+INCOMPLETE = "At least one job did not complete successfully"  # Snakemake's last words, also after Ctrl-C
 STOPPING = "Terminating processes on user request"  # Snakemake's words after Ctrl-C
-ENDING = "Will exit after finishing currently running jobs"  # and after SIGTERM
 STOPPED = "Stopped. Nothing that is finished is lost: run the same command again, and it goes on from here."
 RULES = ("all", "check", "pages", "live", "document", "pdf", "packs")  # that may be targets
 TARGETS = f"Targets are files, of which docs/results.md has the names, and the rules {', '.join(RULES)}."
 UNREAD = ("Config file", "load_configfile")  # Snakemake's words for one that it cannot read; they do not name it
 ASKED = re.compile(r"\nError:\n  InputError: (.+)")  # in Snakemake's words, an error of ours in a function of a rule
 LINES = 20  # most lines of a failed job's log
-SECONDS = 30  # between two lines that say how far a run is
-RUNNING = 3  # most running jobs by name
 
 
 class LogHandler(LogHandlerBase):
@@ -68,10 +58,9 @@ class LogHandler(LogHandlerBase):
     writes_to_file = has_filter = has_formatter = needs_rulegraph = False
 
     def __post_init__(self) -> None:
-        logging.Handler.__init__(self)  # which the first version of the interface leaves out
         settings = self.common_settings
         chosen = settings.printshellcmds or settings.verbose or settings.debug_dag or settings.quiet
-        self._screen = None if chosen else RunScreen(settings.show_failed_logs)
+        self._screen = None if chosen else Screen(settings.show_failed_logs)
         if settings.dryrun:
             out = os.environ.get(JOBS)
             self._screen = DryRun(out) if out or not chosen else None
@@ -85,11 +74,9 @@ class LogHandler(LogHandlerBase):
 
     def close(self) -> None:
         screen, self._screen = self._screen, None
-        try:
-            if screen is not None:
-                self._print(screen.end())
-        finally:
-            super().close()
+        super().close()
+        if isinstance(screen, DryRun):
+            self._print(screen.end())
 
     def _print(self, lines: Iterable[str]) -> None:
         """Write lines where Snakemake would; nobody may be listening any more."""
@@ -106,37 +93,71 @@ class LogHandler(LogHandlerBase):
 
 
 class Screen:
-    """What the lines of a dry run and of a run have in common."""
+    """Prints what a run does. The plugin for SLURM says itself which jobs it submits. ``show_logs``: with the end of a
+    failed job's log."""
+
+    def __init__(self, show_logs: bool = False) -> None:
+        self._show_logs, self._stopped = show_logs, False
+        self._begun = time.time() - 1  # the clock of files is a little slow
+        self._failed: dict[int, str] = {}  # rule, logs and cause by id
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         """What is printed because of a record."""
-        event = getattr(record, "event", None)
-        if event is LogEvent.ERROR:
-            yield from self.error(record)
-        elif event is None and not record.getMessage().startswith(NOISE):
-            yield record.getMessage()
-
-    def error(self, record: logging.LogRecord) -> Iterator[str]:
-        """An error that ends the run: ours without the place in the code, that of a wrong target with what is right."""
         text = record.getMessage()
+        match getattr(record, "event", None):
+            case LogEvent.RUN_INFO:  # how many jobs each rule has
+                yield text
+            case LogEvent.JOB_INFO:
+                yield f"{_clock()} Job {record.jobid}: {name_of(record.rule_name, record.wildcards)}"
+            case LogEvent.JOB_FINISHED:
+                self._failed.pop(record.job_id, None)  # a second attempt has succeeded
+                yield f"{_clock()} {text}"
+            case LogEvent.JOB_ERROR:
+                yield from self._failure(record)
+            case LogEvent.PROGRESS:
+                yield f"{_clock()} {record.done} of {record.total} jobs done"
+            case LogEvent.ERROR:
+                yield from self.error(record.exception, text)
+            case None:
+                self._stopped |= text.startswith(STOPPING)
+                if not text.startswith(NOISE):
+                    yield text
+
+    def _failure(self, record: logging.LogRecord) -> Iterator[str]:
+        """A failed job, and its log, unless that is of an earlier run; those that Ctrl-C has ended did not fail."""
+        if self._stopped:
+            return
+        logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
+        names, causes = [str(log) for log in logs], [cause_of(log).removeprefix(ERROR) for log in logs]
+        self._failed[record.jobid] = ": ".join(filter(None, [record.rule_name, *names, *causes]))
+        yield f"{_clock()} Job {record.jobid} failed: {record.rule_name}; its log: {listed(names) or 'none'}"
+        if record.rule_msg:  # of what ran it, such as SLURM
+            yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
+        for log in filter(Path.is_file, logs if self._show_logs else ()):
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            yield from [f"    {line.rstrip()}" for line in lines if line.strip()][-LINES:]
+
+    def error(self, exception: str, text: str) -> Iterator[str]:
+        """An error that ends the run: why jobs failed, a line for each; ours without the place in the code; that of a
+        wrong target with what is right."""
         target = re.search(r"No rule to produce (.+?)(?= \(if you use|\n|$)", text)
         ours = ASKED.search(text)
-        if record.exception == "InputFunctionException" and ours:
+        if INCOMPLETE in text:
+            yield from [f"Failed: {failure}" for failure in self._failed.values()] or [STOPPED]
+        elif exception == "RuleException" and "CalledProcessError" in text:
+            return  # of a command that failed, which Snakemake tells once more as the job's error
+        elif exception == "InputFunctionException" and ours:
             yield f"{ERROR}{ours[1]}"
-        elif record.exception == "InputError":
+        elif exception == "InputError":
             _, first, *others = text.splitlines()
             yield f"{ERROR}{first}"
             yield from (line for line in others if not line.startswith('  File "'))
-        elif record.exception == "MissingRuleException" and target:
+        elif exception == "MissingRuleException" and target:
             yield f"{ERROR}no rule makes {target[1]}. {_near(target[1])}"
         elif any(words in text for words in UNREAD):
             yield from _unread() or [text]
         else:
             yield text
-
-    def end(self) -> Iterator[str]:
-        """What is printed after the last record."""
-        return iter(())
 
 
 class DryRun(Screen):
@@ -144,102 +165,32 @@ class DryRun(Screen):
     for them."""
 
     def __init__(self, out: str | None) -> None:
+        super().__init__()
         self._jobs: list[logging.LogRecord] = []
-        self._out = out
+        self._out, self._stats = out, ""
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
-        if getattr(record, "event", None) is not LogEvent.JOB_INFO:
-            yield from super().lines(record)
-        elif record.output:  # a target has none
-            self._jobs.append(record)
+        match getattr(record, "event", None):
+            case LogEvent.RUN_INFO:
+                self._stats = record.getMessage()
+            case LogEvent.JOB_INFO:
+                self._jobs += [record] if record.output else []  # a target has none
+            case _:
+                yield from super().lines(record)
 
     def end(self) -> Iterator[str]:
+        """What is printed after the last record."""
         if self._out:
             from entropy_valley.experiment.runs import jobs
 
             jobs.write(Path(self._out), self._jobs)
         elif self._jobs:
-            yield from self._report()
-
-    def _report(self) -> Iterator[str]:
-        try:
-            yield from _planned(self._jobs)
-        except Exception as error:
-            yield f"No hours and cells: {type(error).__name__}: {error}"
-            yield from _counted(Counter(job.rule_name for job in self._jobs))
-        yield ""
-        yield DRY
-
-
-class RunScreen(Screen):
-    """Prints what a run does. ``show_logs``: with the end of a failed job's log."""
-
-    def __init__(self, show_logs: bool) -> None:
-        self._show_logs, self._stopped, self._ends, self._told = show_logs, False, False, time.monotonic()
-        self._begun = time.time() - 1  # the clock of files is a little slow
-        self._running: dict[int, tuple[str, float]] = {}  # name and start by id
-        self._failed: dict[int, str] = {}  # name and cause by id
-
-    def lines(self, record: logging.LogRecord) -> Iterator[str]:
-        match getattr(record, "event", None):
-            case LogEvent.RUN_INFO:
-                yield from _counted({rule: jobs for rule, jobs in record.stats.items() if rule not in ("all", "total")})
-            case LogEvent.JOB_INFO:
-                self._running[record.jobid] = name_of(record.rule_name, record.wildcards), time.monotonic()
-            case LogEvent.JOB_FINISHED:
-                yield from self._done(record)
-            case LogEvent.JOB_ERROR:
-                yield from self._error(record)
-            case LogEvent.PROGRESS:
-                yield from self._progress(record.done, record.total)
-            case None if " has been submitted with SLURM jobid " in record.getMessage():
-                if single := SUBMITTED.match(record.getMessage()):
-                    self._running[int(single[1])] = "/".join(filter(None, single.group(2, 3))), time.monotonic()
-            case _:
-                self._stopped |= record.getMessage().startswith(STOPPING)
-                self._ends |= record.getMessage().startswith(ENDING)
-                yield from super().lines(record)
-
-    def _done(self, record: logging.LogRecord) -> Iterator[str]:
-        self._failed.pop(record.job_id, None)  # a second attempt has succeeded
-        rule = FINISHED.match(record.getMessage())
-        name, start = self._running.pop(record.job_id, (rule[1] if rule else "all", None))
-        if name != "all":
-            yield f"{_clock()} done: {name}" + (f" ({duration(time.monotonic() - start)})" if start else "")
-
-    def _error(self, record: logging.LogRecord) -> Iterator[str]:
-        """A failed job, and its log, unless that is of an earlier run; those that Ctrl-C has ended did not fail."""
-        name, _ = self._running.pop(record.jobid, (record.rule_name, None))
-        if self._stopped:
-            return
-        logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
-        causes = filter(None, map(cause_of, logs))
-        self._failed[record.jobid] = ": ".join([name, *(cause.removeprefix(ERROR) for cause in causes)])
-        yield f"{_clock()} failed: {name}; its log: {listed([*map(str, logs)]) or 'none'}"
-        if record.rule_msg:  # of what ran it, such as SLURM
-            yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
-        for log in logs if self._show_logs else ():
-            yield from (f"    {line}" for line in _ending(log))
-
-    def _progress(self, done: int, total: int) -> Iterator[str]:
-        if done < total and time.monotonic() - self._told < SECONDS:
-            return
-        self._told = time.monotonic()
-        names = [name for name, _ in self._running.values()]
-        running = f", running: {listed(names, RUNNING)}" if names else ""
-        yield f"{_clock()} {done} of {total} jobs done{running}"
-
-    def error(self, record: logging.LogRecord) -> Iterator[str]:
-        """Without the exception of a command that failed, which Snakemake tells once more as the job's error. Last, why
-        jobs failed, a line for each."""
-        text = record.getMessage()
-        stopped = self._stopped or (self._ends and not self._failed)
-        if stopped and record.exception == "WorkflowError":
-            yield STOPPED
-        elif self._failed and INCOMPLETE in text:
-            yield from (f"Failed: {failure}" for failure in self._failed.values())
-        elif not (record.exception == "RuleException" and "CalledProcessError" in text):
-            yield from super().error(record)
+            try:
+                yield from _planned(self._jobs)
+            except Exception as error:
+                yield f"No hours and cells: {type(error).__name__}: {error}"
+                yield self._stats
+            yield from ("", DRY)
 
 
 def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
@@ -257,7 +208,6 @@ def _planned(records: list[logging.LogRecord]) -> Iterator[str]:
 
 def _near(target: str) -> str:
     """What a mistyped target may mean: a rule, or a file by its path or its name."""
-    from entropy_valley.errors import nearest
     from entropy_valley.experiment.runs import snapshot
 
     running = snapshot.running
@@ -270,7 +220,6 @@ def _near(target: str) -> str:
 
 def _unread() -> list[str]:
     """What is wrong with each config file of this process's command line."""
-    from entropy_valley.errors import InputError
     from entropy_valley.experiment.config.load import read_yaml
 
     parser, errors = argparse.ArgumentParser(add_help=False, allow_abbrev=False), []
@@ -281,18 +230,6 @@ def _unread() -> list[str]:
         except InputError as error:
             errors.append(f"{ERROR}{error}")
     return errors
-
-
-def _counted(counts: Mapping[str, int]) -> Iterator[str]:
-    """How many jobs each rule has."""
-    for rule, count in {**counts, "all": sum(counts.values())}.items():
-        yield f"{rule:16}  {count:4}"
-
-
-def _ending(log: Path) -> list[str]:
-    """The last lines of a log."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
-    return [line.rstrip() for line in lines if line.strip()][-LINES:]
 
 
 def _clock() -> str:

@@ -1,5 +1,7 @@
 """The memory of a training: the model of it against a count over tensors that have sizes but no data."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from held import Held
@@ -100,7 +102,7 @@ def test_adapters_and_optimiser_hold_what_is_said(process_group, load):
     ],
 )
 def test_what_auto_gives_is_documented(name, size, processes):
-    plan = memory.plan(memory.Room(FREE[size], demand(name, processes=processes)), "auto", "auto", 1024)
+    plan = memory.plan(replace(demand(name, processes=processes), free=FREE[size]), "auto", "auto", 1024)
     spared = "on" if plan.activation_checkpointing else "off"
     label = {"llada": "LLaDA", "dream": "Dream"}[name]
     row = f"| {size} GB | {label} | {processes} | {plan.micro_tokens:,} | {spared} | {plan.expected / 1e9:.1f} GB |"
@@ -111,7 +113,7 @@ NEED = memory.Demand(fixed=1000, kept=10, spared=1)
 
 
 def planned(free, micro_tokens=2048, checkpointing="auto", longest=100):
-    plan = memory.plan(memory.Room(free, NEED), micro_tokens, checkpointing, longest)
+    plan = memory.plan(replace(NEED, free=free), micro_tokens, checkpointing, longest)
     return plan.micro_tokens, plan.activation_checkpointing
 
 

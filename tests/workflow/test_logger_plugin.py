@@ -100,36 +100,18 @@ def test_a_run_names_each_job_that_ended_and_the_log_of_one_that_failed(paper):
     script.write_text(FAILING + script.read_text())
     corpora = [f"results/corpus/{direction}/corpus.json" for direction in ("en-zh", "en-de")]
     text = paper.run("--cores", "1", "--keep-going", *corpora, fails=True)
-    assert rows(text) == {"fetch_dataset": 2, "corpus": 2, "all": 4} and "output:" not in text
+    assert rows(text) == {"fetch_dataset": 2, "corpus": 2, "total": 4} and "output:" not in text
     assert re.search(
-        r"failed: corpus/en-de; its log: results/logs/corpus/en-de.log\b.*\n"
+        r"^\[[\d:]+\] Job \d failed: corpus; its log: results/logs/corpus/en-de.log\n"
         r"    error: the cause\n    begun\n    error: no luck$",
         text,
         re.MULTILINE,
     )
-    assert re.search(r"^\[[\d:]+\] done: corpus/en-zh \(\d+ s\)$", text, re.MULTILINE)
-    assert text.rstrip().endswith("\nFailed: corpus/en-de: the cause")
+    number = re.search(r"^\[[\d:]+\] Job (\d): corpus/en-zh$", text, re.MULTILINE)[1]
+    assert re.search(rf"^\[[\d:]+\] Finished jobid: {number} \(Rule: corpus\)$", text, re.MULTILINE)
+    assert re.search(r"^\[[\d:]+\] 3 of 4 jobs done$", text, re.MULTILINE)
+    assert text.rstrip().endswith("\nFailed: corpus: results/logs/corpus/en-de.log: the cause")
     assert finished_seconds(paper.folder / "results/benchmarks").keys() == {"corpus/en-zh"}
-
-
-def test_jobs_of_slurm_have_names_though_its_plugin_does_not_tell_them(monkeypatch):
-    """The words of the plugin (2.6.1) and of Snakemake; of a set, which is one job of SLURM, they name the rules."""
-    run = plugin.RunScreen(show_logs=False)
-
-    def printed(message, **fields):
-        return list(run.lines(SimpleNamespace(getMessage=lambda: message, **fields)))
-
-    words = "Job {} has been submitted with SLURM jobid 14 (log: /x/.snakemake/slurm_logs/{}/14.log)."
-    assert not printed(words.format(7, "rule_train/en-zh_llada-tiny_1"))
-    assert not printed(words.format("5f1c-2b", "group_set_score_translate"))
-    now = plugin.time.monotonic()
-    monkeypatch.setattr(plugin.time, "monotonic", lambda: now + 120)
-    ended = [
-        printed(f"Finished jobid: {job} (Rule: {rule})", event=LogEvent.JOB_FINISHED, job_id=job)
-        for job, rule in ((7, "train"), (8, "score"), (0, "all"))
-    ]
-    assert [line[11:] for (line,) in ended[:2]] == ["done: train/en-zh_llada-tiny_1 (2.0 min)", "done: score"]
-    assert not ended[2]
 
 
 def test_why_a_run_ended_is_its_last_line(tmp_path, monkeypatch):
@@ -137,21 +119,21 @@ def test_why_a_run_ended_is_its_last_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.log").write_text("error: of yesterday\n")
     os.utime("a.log", (1, 1))
-    run = plugin.RunScreen(show_logs=True)
+    run = plugin.Screen(show_logs=True)
     asked = SimpleNamespace(getMessage=lambda: "Will exit after finishing currently running jobs (scheduler).")
-    last = SimpleNamespace(exception="WorkflowError", getMessage=lambda: f"WorkflowError:\n{plugin.INCOMPLETE}.")
-    failed = {"event": LogEvent.JOB_ERROR, "jobid": 1, "rule_name": "train", "rule_msg": "", "log": ["a.log"]}
-    list(run.lines(SimpleNamespace(event=LogEvent.RUN_INFO, stats={"train": 1})))
-    assert list(run.lines(asked)) == [asked.getMessage()] and list(run.error(last)) == [plugin.STOPPED]
-    assert [line[11:] for line in run.lines(SimpleNamespace(**failed))] == ["failed: train; its log: none"]
-    assert list(run.error(last)) == ["Failed: train"]
+    last = ("WorkflowError", f"WorkflowError:\n{plugin.INCOMPLETE}.")
+    failed = {"jobid": 1, "rule_name": "train", "rule_msg": "", "log": ["a.log"], "getMessage": lambda: ""}
+    failed = SimpleNamespace(event=LogEvent.JOB_ERROR, **failed)
+    assert list(run.lines(asked)) == [asked.getMessage()] and list(run.error(*last)) == [plugin.STOPPED]
+    assert [line[11:] for line in run.lines(failed)] == ["Job 1 failed: train; its log: none"]
+    assert list(run.error(*last)) == ["Failed: train"]
     (tmp_path / "a.log").write_text("error: of today\n")
-    assert len(list(run.lines(SimpleNamespace(**failed)))) == 2
-    assert list(run.error(last)) == ["Failed: train: of today"]
+    assert len(list(run.lines(failed))) == 2
+    assert list(run.error(*last)) == ["Failed: train: a.log: of today"]
 
 
 def test_an_error_of_its_own_breaks_no_dry_run(paper):
     with (paper.folder / "Snakefile").open("a") as snakefile:
         snakefile.write("\n\nsnapshot.running = (0, [])\n")
     text = paper.dry_run("results/corpus/en-de/test/wmt22.jsonl")
-    assert "No hours and cells: AttributeError" in text and rows(text) == {"testset": 1, "all": 1}
+    assert "No hours and cells: AttributeError" in text and rows(text) == {"testset": 1, "total": 1}

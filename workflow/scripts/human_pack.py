@@ -6,14 +6,13 @@ Rule: human_pack.
 from pathlib import Path
 
 from entropy_valley import files
-from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import load_merged, matrix, schema
 from entropy_valley.experiment.human_evaluation import forms, pack
 from entropy_valley.experiment.runs.job import job_of
 from entropy_valley.experiment.tables.report import Names, Results, data_of
 
 with job_of(snakemake) as job:  # noqa: F821
-    experiment = load_merged(snakemake.config, further=tables.problems)  # noqa: F821
+    experiment = load_merged(snakemake.config)  # noqa: F821
     results = Results(experiment, Path(job.output.pack).parents[2])
     direction, settings = snakemake.wildcards.direction, experiment.human_evaluation  # noqa: F821
     metric = schema.metrics_of(experiment.scoring)[0]

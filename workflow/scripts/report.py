@@ -8,4 +8,4 @@ from entropy_valley.experiment.config import load_merged
 from entropy_valley.experiment.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
-    tables.make(load_merged(snakemake.config, further=tables.problems), job.output)  # noqa: F821
+    tables.make(load_merged(snakemake.config), job.output)  # noqa: F821

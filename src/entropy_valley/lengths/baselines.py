@@ -364,6 +364,7 @@ DECILES = 10
 class Reassigned(Section):
     """A control: another method's canvas ratios, given to other sentences. It probes nothing."""
 
+    probes: ClassVar[bool] = False
     method: Literal["reassigned"] = "reassigned"
     label: Printed[str | None] = Field(None, description="its printed name in tables and figures")
     short: Printed[str | None] = Field(None, description="the same where there is little room")

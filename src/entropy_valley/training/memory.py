@@ -33,14 +33,14 @@ PREDICTED = 0.6  # share of a pass's tokens that are predicted: German from Engl
 
 @dataclass(frozen=True)
 class Demand:
-    """Bytes of one process: ``fixed`` for weights, adapters and their optimiser; the others for each token of a pass.
-
-    ``spared`` is the number with activation checkpointing, ``kept`` that without.
-    """
+    """Bytes of one process: ``fixed`` for weights, adapters and their optimiser; for each token of a pass ``spared``
+    with activation checkpointing, ``kept`` without. ``free``: those of the GPU before anything is loaded, the fewest of
+    all processes."""
 
     fixed: int
     kept: int
     spared: int
+    free: int = 0
 
     def of(self, tokens: int, checkpointing: bool) -> int:
         """At most so many bytes while a pass of ``tokens`` runs."""
@@ -51,7 +51,9 @@ class Demand:
         return int(memory - self.fixed) // (self.spared if checkpointing else self.kept)
 
 
-def demand(model: Any, family: Family, settings: Lora, processes: int, attention: str = BOTH_WAYS) -> Demand:
+def demand(
+    model: Any, family: Family, settings: Lora, processes: int, attention: str = BOTH_WAYS, free: int = 0
+) -> Demand:
     """The demand of a training of ``model``, which may be on ``meta`` and has no adapters yet."""
     from peft.utils.other import get_pattern_key
 
@@ -72,7 +74,7 @@ def demand(model: Any, family: Family, settings: Lora, processes: int, attention
     # At the head: logits, log-probabilities and gradients. In a layer: the gradients of its widest states.
     head, widest = int(PREDICTED * 12 * config.vocab_size), 8 * config.intermediate_size
     kept_inputs = layers * model.dtype.itemsize * config.hidden_size
-    return Demand(fixed, layers * layer + max(head, widest), kept_inputs + max(head, layer + widest))
+    return Demand(fixed, layers * layer + max(head, widest), kept_inputs + max(head, layer + widest), free)
 
 
 def _layer(model: Any, attention: str) -> int:
@@ -86,22 +88,16 @@ def _layer(model: Any, attention: str) -> int:
     return normalised + attended + 3 * size * config.intermediate_size
 
 
-@dataclass(frozen=True)
-class Room:
-    """The free bytes of the GPU before anything is loaded, the fewest of all processes, and what is to fit in."""
-
-    free: int
-    demand: Demand
-
-
-def room(device: str, checkpoint: Path, family: str, settings: Training, attention: str = BOTH_WAYS) -> Room | None:
-    """The room of this training; None on a CPU, whose memory is not measured."""
+def demand_here(
+    device: str, checkpoint: Path, family: str, settings: Training, attention: str = BOTH_WAYS
+) -> Demand | None:
+    """The demand of this training, and what is free; None on a CPU, whose memory is not measured."""
     free = at_hand(device)
     if free is None:
         return None
     kind = find_family(family)
     model = empty_model(kind, config_arguments(checkpoint, kind), torch_dtype(settings.precision))
-    return Room(free, demand(model, kind, settings.lora, settings.processes, attention))
+    return demand(model, kind, settings.lora, settings.processes, attention, free)
 
 
 def at_hand(device: str) -> int | None:
@@ -131,25 +127,25 @@ class PassPlan:
             raise InputError("the GPU's memory", problem, _remedy(self.activation_checkpointing)) from error
 
 
-def plan(room: Room | None, micro_tokens: int | Auto, checkpointing: bool | Auto, longest: int) -> PassPlan:
+def plan(need: Demand | None, micro_tokens: int | Auto, checkpointing: bool | Auto, longest: int) -> PassPlan:
     """What to set for ``auto``, and whether what is set fits.
 
     A pair of ``longest`` tokens must fit too: it runs alone. Layers are computed again in the backward pass only if
     else fewer than ``LEAST`` tokens would fit. Raises InputError if nothing fits.
     """
-    if room is None:
+    if need is None:
         return PassPlan(MOST if micro_tokens == AUTO else micro_tokens, checkpointing is True)
-    most = (1 - HEADROOM) * room.free
+    most = (1 - HEADROOM) * need.free
     choices = (False, True) if checkpointing == AUTO else (checkpointing,)
     wanted = max(LEAST if micro_tokens == AUTO else micro_tokens, longest)
     for spared in choices:
-        if room.demand.of(wanted, spared) <= (room.free if spared == choices[-1] else most):
-            fitting = min(MOST, room.demand.tokens(most, spared) // LEAST * LEAST)
+        if need.of(wanted, spared) <= (need.free if spared == choices[-1] else most):
+            fitting = min(MOST, need.tokens(most, spared) // LEAST * LEAST)
             tokens = max(LEAST, fitting) if micro_tokens == AUTO else micro_tokens
-            return PassPlan(tokens, spared, room.demand.of(max(tokens, longest), spared))
-    needed, fixed = amount(room.demand.of(wanted, spared)), amount(room.demand.fixed)
+            return PassPlan(tokens, spared, need.of(max(tokens, longest), spared))
+    needed, fixed = amount(need.of(wanted, spared)), amount(need.fixed)
     passes = f"a pass of {wanted} tokens {'with' if spared else 'without'} activation checkpointing"
-    problem = f"{amount(room.free)} are free; {passes} needs {needed}, {fixed} of them for weights and adapters"
+    problem = f"{amount(need.free)} are free; {passes} needs {needed}, {fixed} of them for weights and adapters"
     raise InputError("the GPU's memory", problem, _remedy(spared))
 
 

@@ -115,7 +115,7 @@ def finetune(job: Finetuning) -> None:
 def train(job: Finetuning, rank: int) -> None:
     """What :func:`finetune` does in a group of processes that is there already."""
     settings, attention = job.settings, attention_of(job.spec)
-    room = memory.room(job.device, job.backbone, job.spec["family"], settings, attention)
+    need = memory.demand_here(job.device, job.backbone, job.spec["family"], settings, attention)
     backbone = load_backbone(
         job.backbone,
         job.spec["family"],
@@ -130,7 +130,7 @@ def train(job: Finetuning, rank: int) -> None:
     tokens = checkpoints.progress().get("micro_tokens", settings.micro_tokens)
     padding = _loss(job, backbone).eos_padding
     longest = int(pairs.lengths.max()) + (0 if padding == "batch" else padding)
-    plan = memory.plan(room, tokens, job.activation_checkpointing, longest)
+    plan = memory.plan(need, tokens, job.activation_checkpointing, longest)
     batches = _batches(job, backbone, pairs, Passes(plan.micro_tokens, settings.processes))
     steps = settings.steps(len(batches.order))
     kept = settings.kept(steps)

@@ -3,18 +3,13 @@
 It trains two steps, and decodes with each backbone beside the plain algorithm. ``thorough`` adds what takes longer.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from entropy_valley.experiment.checking import checks
-
-if TYPE_CHECKING:
-    from entropy_valley.experiment.checking.subject import Subject
+from entropy_valley.experiment.checking.subject import Subject
 
 
 def everything(subject: Subject, thorough: bool = False) -> Iterator[checks.Line]:

@@ -5,7 +5,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TextIO
 
 from entropy_valley import machine
 from entropy_valley.errors import InputError
@@ -51,19 +50,15 @@ def run(checks: Iterable[tuple[str, Check]]) -> Iterator[Line]:
         yield Line(name, state, " ".join(text.split()), time.monotonic() - started)
 
 
-def report(lines: Iterable[Line], to: TextIO | None = None) -> list[Line]:
-    """Print each line as soon as it is known."""
+def report(lines: Iterable[Line]) -> list[Line]:
+    """Print each line as soon as it is known; end this process with status 1 if a check has failed."""
     done = []
     for line in lines:
-        print(line, file=to, flush=True)
+        print(line, flush=True)
         done.append(line)
-    return done
-
-
-def require_passed(lines: Iterable[Line]) -> None:
-    """End this process with status 1 if a check has failed."""
-    if any(line.state == FAILED for line in lines):
+    if any(line.state == FAILED for line in done):
         sys.exit(1)
+    return done
 
 
 def torch_build(wanted: str = "") -> str:

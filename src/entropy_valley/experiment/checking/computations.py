@@ -128,7 +128,6 @@ def _train_here(job: Finetuning) -> None:
 
 
 def losses_of(job: Finetuning) -> list[float]:
-    """The loss of each step, as its file has it."""
     rows = (job.out / LOSSES).read_text(encoding="utf-8").splitlines()[1:]
     return [float(row.split(",")[1]) for row in rows]
 
@@ -173,9 +172,8 @@ def pass_plan(backbone: dict[str, Any], subject: Subject, free: int | None) -> m
     """The passes of the config's training where a GPU has so many ``free`` bytes; None: on a CPU."""
     family, given = find_family(backbone["family"]), subject.training
     model = empty_model(family, arguments_of(backbone), torch_dtype(given["precision"]))
-    need = memory.demand(model, family, Lora(**given["lora"]), subject.processes)
-    room = memory.Room(free, need) if free else None
-    return memory.plan(room, given["micro_tokens"], given["activation_checkpointing"], longest=1)
+    need = memory.demand(model, family, Lora(**given["lora"]), subject.processes, free=free or 0)
+    return memory.plan(need if free else None, given["micro_tokens"], given["activation_checkpointing"], longest=1)
 
 
 def full_pass(engine: Engine) -> tuple[int, int]:

@@ -29,10 +29,7 @@ def audit(arguments: argparse.Namespace) -> None:
     states = frame(Audit(jobs).cells())
     counts = states["state"].value_counts()
     present = [state for state in STATES if state != STALE or state in counts]
-    print(runs(states, present), "", *reasons(states, None if arguments.cells else REASONS), sep="\n")
-    if arguments.cells:
-        shown = states.groupby([*COLUMNS[:2], *COLUMNS[3:], "state", "why"], sort=False)["seed"].agg(" ".join)
-        print(shown.reset_index().to_string(index=False))
+    print(runs(states, present), "", *reasons(states), sep="\n")
     if jobs.all:
         by_rule = ", ".join(f"{rule} {count}" for rule, count in Counter(job.rule for job in jobs.all).items())
         print(f"Jobs to run: {by_rule}. `entropy-valley plan` says why, and how long they take.")
@@ -67,17 +64,17 @@ def runs(states: pd.DataFrame, present: Sequence[str]) -> str:
     return aligned(rows)
 
 
-def reasons(states: pd.DataFrame, most: int | None) -> Iterator[str]:
-    """Why cells are not done, at most so many reasons of each state, and the logs of failures."""
+def reasons(states: pd.DataFrame) -> Iterator[str]:
+    """Why cells are not done, and the logs of failures."""
     for state in (STALE, MISSING):
         groups = list(states[states["state"] == state].groupby(["rule", "why"], sort=False))
-        for (rule, why), group in groups[:most]:
+        for (rule, why), group in groups[:REASONS]:
             yield f"{state}: {rule}: {why} ({counted(len(group), 'cell')})"
             yield f"    {where(group[COLUMNS[:-1]].astype(str).replace({'': '–', '0': '–'}).to_dict('records'))}"
             logs = [log for log in group["log"].unique() if log]
             yield from (f"    log: {log}" for log in logs[:LOGS])
-        if most and len(groups) > most:
-            yield f"{state}: … and {len(groups) - most} more reasons; --cells lists all"
+        if len(groups) > REASONS:
+            yield f"{state}: … and {len(groups) - REASONS} more reasons; audit/matrix.tsv of the results has all"
 
 
 def write(results: str, states: pd.DataFrame) -> None:

@@ -36,7 +36,6 @@ def add(commands: Any) -> None:
 
     says = "say which cells are done, stale or missing, and why"
     option = _command(commands, "audit", _of_module("audit"), says, configfile=True).add_argument
-    option("--cells", action="store_true", help="also list the cells")
     snakefile = "another workflow, which may have this one as a module; default: Snakefile"
     option("--snakefile", metavar="FILE", help=snakefile)
     option("--check", action="store_true", help="end with status 1 unless all cells are done")
@@ -161,15 +160,14 @@ def _check(arguments: argparse.Namespace) -> None:
 
     if arguments.installation is not None:
         build = functools.partial(checks.torch_build, arguments.installation)
-        checks.require_passed(checks.report(checks.run([("torch", build), ("GPUs", checks.gpus)])))
+        checks.report(checks.run([("torch", build), ("GPUs", checks.gpus)]))
         return
     from entropy_valley.experiment.cli import configs
 
     whole = subject.of(configs.experiment(arguments.configfile))
     for name in ("device", "processes"):
         whole[name] = getattr(arguments, name) or whole[name]
-    lines = checks.report(checking.everything(subject.Subject(**whole), arguments.thorough))
-    checks.require_passed(lines)
+    checks.report(checking.everything(subject.Subject(**whole), arguments.thorough))
 
 
 def _export(arguments: argparse.Namespace) -> None:

@@ -25,10 +25,8 @@ def paths(configfiles: Sequence[str | Path]) -> list[Path]:
     return list(dict.fromkeys([*base, *map(Path, configfiles)]))
 
 
-def experiment(configfiles: Sequence[str | Path], reports: bool = True) -> Experiment:
-    """The config of :func:`paths`, checked; with ``reports`` also what its tables and figures need."""
-    if not reports:
-        return load_files(paths(configfiles))
+def experiment(configfiles: Sequence[str | Path]) -> Experiment:
+    """The config of :func:`paths`, checked, also for what its tables and figures need."""
     from entropy_valley.experiment import tables  # which a translation does without
 
     return load_files(paths(configfiles), tables.problems)

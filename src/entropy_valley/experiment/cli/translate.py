@@ -22,7 +22,7 @@ from entropy_valley.decoding.canvas import CachePolicy
 from entropy_valley.errors import InputError, listed, unknown
 from entropy_valley.experiment.cli import configs
 from entropy_valley.experiment.cli.commands import FILE_FIRST
-from entropy_valley.experiment.config import Experiment, params, paths
+from entropy_valley.experiment.config import Experiment, load_files, params, paths
 from entropy_valley.experiment.config.load import INSTALLED, RELEASED
 from entropy_valley.experiment.config.matrix import DEV, Cell, CellSet, Run
 from entropy_valley.experiment.config.methods import method_settings, reassigned_methods
@@ -38,8 +38,6 @@ from entropy_valley.translation.job import PAIRS, Execution
 if TYPE_CHECKING:
     from entropy_valley.translation.translator import Translation, Translator, TypicalEntropy
 
-STDIN = "stdin"
-YES, CPU = "--yes", "--device cpu"
 SLOW = 1.0  # seconds a sentence, from which on they are said
 Line = tuple[int, str]  # its number, from 1, and its text
 
@@ -48,13 +46,13 @@ def translate(arguments: argparse.Namespace) -> None:
     if arguments.file and not arguments.file.is_file():
         raise files.not_there(arguments.file)
     below = [name for name, given in ((RELEASED, arguments.released), (HUMAN.config, arguments.tiny)) if given]
-    experiment = configs.experiment([*(configs.root() / name for name in below), *arguments.configfile], reports=False)
+    experiment = load_files(configs.paths([*(configs.root() / name for name in below), *arguments.configfile]))
     chosen = Chosen(experiment, arguments)
     translators = chosen.load()
     _say(*_loaded(chosen, next(iter(translators.values()))))
     dev = Path(experiment.results, "corpus", chosen.run.direction, "dev.jsonl")
     usual: dict[str, TypicalEntropy] = {}
-    place = str(arguments.file or STDIN)
+    place = str(arguments.file or "stdin")
     output = _Output(place, translators, usual, arguments.jsonl)
     whole = any(one.denoising.looks_at_distractor for one in translators.values())
     missing = 0
@@ -153,7 +151,7 @@ class Chosen:
         corpus = Path(experiment.results, "corpus", run.direction)
         store = Path(run.folder(f"{experiment.results}/store")) if experiment.store else None
         device = given.device or experiment.device
-        load.require_device(device, CPU)
+        load.require_device(device, "--device cpu")
         backbone, adapter = _folders(experiment, run, given)
         needed: list[tuple[Path, str | Path]] = [
             (backbone / "config.json", paths.backbone_file(experiment, run.backbone, run.seed))
@@ -240,7 +238,7 @@ def _folders(experiment: Experiment, run: Run, given: argparse.Namespace) -> tup
         return backbone, adapter
     from entropy_valley.model import load
 
-    agreed = given.yes or experiment.confirm, YES
+    agreed = given.yes or experiment.confirm, "--yes"
     origin = paths.checkpoint_of(experiment, run.backbone)
     if experiment.backbones[origin].hub and not experiment.backbones[run.backbone].folder:
         spec = json.loads(params.hub(experiment, origin))

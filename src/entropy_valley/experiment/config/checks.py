@@ -12,11 +12,10 @@ from entropy_valley.decoding.requests import KNOWN
 from entropy_valley.errors import refusal, unknown
 from entropy_valley.experiment.config import matrix
 from entropy_valley.experiment.config.matrix import COMPARED, DEV, SETS, all_cells, methods, runs
-from entropy_valley.experiment.config.methods import method_settings
+from entropy_valley.experiment.config.methods import method_settings, reassigned_methods
 from entropy_valley.experiment.config.paths import adapter_run
 from entropy_valley.experiment.config.schema import BackboneSection, Experiment, metrics_of, needs_anchors
 from entropy_valley.lengths import make_method
-from entropy_valley.lengths.baselines import Reassigned
 from entropy_valley.model.families import find_family
 from entropy_valley.scoring.metrics import Bleu
 from entropy_valley.settings import Refers
@@ -125,23 +124,21 @@ def _compared(experiment: Experiment) -> Iterator[Problem]:
 
 def _backbones(experiment: Experiment) -> Iterator[Problem]:
     families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
-    stock_classes = {name for name, family in families.items() if family.is_stock}
     for name, section in experiment.backbones.items():
         family, given = families[section.family], section.hub or section.folder
-        stock = section.family in stock_classes
         for wrong, keys, reason in (
             (given, ("pretraining", "pretrained"), "the checkpoint is that of `hub` or `folder`"),
             (not family.chat, ("chat",), f"the family {family.name} has no chat template"),
             (section.zero_shot, ("attention",), "the bare checkpoint was trained without it"),
-            (stock, ("attention",), "a stock class has none"),
+            (family.is_stock, ("attention",), "a stock class has none"),
             (family.causal, ("shifted", "attention", "eos_padding", "zero_shot"), "an autoregressive family has none"),
         ):
             for key in keys:
                 if wrong and getattr(section, key) != BackboneSection.model_fields[key].default:
                     yield ("backbones", name, key), f"{reason}; remove this key"
-        if stock and not section.zero_shot:
+        if family.is_stock and not section.zero_shot:
             yield ("backbones", name, "zero_shot"), "a stock class is not fine-tuned here; set it to true"
-        if stock and section.decoding.prompt_cache:
+        if family.is_stock and section.decoding.prompt_cache:
             yield ("backbones", name, "decoding", "prompt_cache"), "a stock class has none; remove this key"
         base = experiment.backbones[section.variant_of or name]
         for key in OF_CHECKPOINT:
@@ -178,7 +175,7 @@ def _ratios(experiment: Experiment) -> Iterator[Problem]:
 def _methods(experiment: Experiment) -> Iterator[Problem]:
     """Length methods that take canvases which nobody chooses, and a user's own ones that cannot be made."""
     decoded = methods(experiment)
-    reassigned = [name for name in decoded if isinstance(getattr(experiment.length_methods, name), Reassigned)]
+    reassigned = reassigned_methods(experiment)
     for method, directions in decoded.items():
         block = getattr(experiment.length_methods, method)
         if method in reassigned and (block.of in reassigned or block.of not in decoded):

@@ -29,7 +29,6 @@ EXTENDS = "extends"  # the key with the files that a file is laid over, as if th
 # A copy of the repository's config files, or links to them.
 INSTALLED = Path(str(resources.files("entropy_valley"))) / "defaults"
 RELEASED = "config/released.yaml"
-_CORRECT = "Correct this line."
 SUFFIXES = (".yaml", ".yml", ".json")
 ELSEWHERE = "Where another config file has a backbone, name this file, as `extends: config/demo.yaml`. "
 LAST = "Write targets and other files before --configfile, which takes all that follows it."
@@ -78,7 +77,7 @@ def _content(path: Path) -> dict[str, Any]:
     """Read once, since parsing takes longest of the start of a workflow."""
     file = io.StringIO(decoded(path, regular(path).read_bytes()))
     file.name = str(path)  # for the places of errors
-    remedy = _CORRECT if path.suffix in SUFFIXES else LAST
+    remedy = "Correct this line." if path.suffix in SUFFIXES else LAST
     try:
         content = yaml.load(file, _Loader)
     except (yaml.YAMLError, ValueError) as error:  # a ValueError: a date of no calendar
@@ -91,9 +90,8 @@ def _content(path: Path) -> dict[str, Any]:
     return content
 
 
-def load_files(paths: Iterable[str | Path], further: Further = lambda experiment: []) -> Experiment:
+def load_files(paths: Sequence[str | Path], further: Further = lambda experiment: []) -> Experiment:
     """Read config files, each laid over those before it as Snakemake does, and check the result."""
-    paths = list(paths)
     return load_merged(merge(paths), paths, further)
 
 
@@ -237,7 +235,7 @@ def at(path: KeyPath, node: Any) -> Any:
 
 def _of_values(error: ValidationError, config: Mapping[str, Any]) -> list[Problem]:
     """Pydantic's errors, those of one key together: a value of several kinds has one for each kind."""
-    messages: dict[KeyPath, list[str]] = {}
+    messages: dict[KeyPath, dict[str, None]] = {}  # each once
     for item in error.errors():
         location, message, context = item["loc"], words_of(item), item.get("ctx", {})
         if item["type"].startswith("union_tag_"):  # of the key that tells blocks apart
@@ -245,9 +243,7 @@ def _of_values(error: ValidationError, config: Mapping[str, Any]) -> list[Proble
         if location[-1] == "[key]":
             message = f"its name {message}"
         missing = item["type"] in ("missing", "union_tag_not_found")
-        some = messages.setdefault(_key_path(location, config, missing), [])
-        if message not in some:
-            some.append(message)
+        messages.setdefault(_key_path(location, config, missing), {})[message] = None
     return [(path, ", or ".join(some)) for path, some in messages.items()]
 
 

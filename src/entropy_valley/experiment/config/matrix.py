@@ -92,10 +92,7 @@ class Cell:
             "backbone": self.run.backbone,
             "direction": self.run.direction,
             "seed": self.run.seed,
-            "testset": self.testset,
-            "method": self.method,
-            "order": self.order,
-            "steps": self.steps,
+            **system_of(self)._asdict(),
             **({"pool": self.run.pool} if self.run.pool else {}),
         }
 
@@ -258,6 +255,7 @@ def by_set(experiment: Experiment) -> Iterator[tuple[str, list[Cell]]]:
     yield "valley", valley_cells(experiment)
 
 
+@functools.cache
 def methods(experiment: Experiment) -> dict[str, list[str]]:
     """Every length method that some cell has, with the directions that it has it in."""
     directions: dict[str, dict[str, None]] = {}

@@ -1,5 +1,6 @@
 """The length methods and reveal orders of a config: their classes, their settings, and what they need."""
 
+import functools
 from typing import Any
 
 from entropy_valley import plugins
@@ -40,6 +41,7 @@ def grid(experiment: Experiment, method: str, direction: str) -> list[float]:
     return [ratios] if isinstance(ratios, float) else [] if isinstance(ratios, dict) else sorted(ratios)
 
 
+@functools.cache
 def declares(experiment: Experiment, method: str, name: str) -> Any:
     """What a method declares under a name, such as ``learns``: :class:`.LengthMethod` says what there is."""
     return declared(_class(experiment, method), name)

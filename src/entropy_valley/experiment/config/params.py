@@ -324,16 +324,17 @@ def translating(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
     ``cells`` lists (test set, length method, reveal order, step budget); ``methods`` and ``orders`` have the settings
     of those that occur; ``fits`` what is measured or trained on training pairs for them, where any needs it.
     """
+    run, listed = cells.run, [[cell.testset, cell.method, cell.order, cell.steps] for cell in cells.cells]
     if cells.autoregressive:
-        return _generation(experiment, cells)
-    run = cells.run
+        search = experiment.autoregressive.model_dump(exclude={"backbones"})
+        return {**passes(experiment, run, revisions.GENERATION), **search, "cells": listed}
     shown = dict.fromkeys(cell.method for cell in cells.cells)
     methods = list(shown | dict.fromkeys(origin for name in shown for origin in origins(experiment, name)))
     fits = _fits(experiment, run, methods)
     return {
         **filling(experiment, run),
         "schedule": experiment.decoding_of(run.backbone).schedule,
-        "cells": [[cell.testset, cell.method, cell.order, cell.steps] for cell in cells.cells],
+        "cells": listed,
         "methods": {name: _settings(experiment, name, run.direction, run.backbone) for name in methods},
         "orders": {name: _order(experiment, name) for name in dict.fromkeys(cell.order for cell in cells.cells)},
         **({"fits": fits} if fits else {}),
@@ -369,15 +370,6 @@ def _fits(experiment: Experiment, run: Run, methods: list[str]) -> dict[str, Any
         trained = {"seed": run.seed, "training": dump(experiment.length_head_training)}
         fits["length_head"] = {**model, **trained, **limit}
     return fits
-
-
-def _generation(experiment: Experiment, cells: CellSet) -> dict[str, Any]:
-    """For the translations of an autoregressive backbone."""
-    return {
-        **passes(experiment, cells.run, revisions.GENERATION),
-        **experiment.autoregressive.model_dump(exclude={"backbones"}),
-        "cells": [[cell.testset, cell.method, cell.order, cell.steps] for cell in cells.cells],
-    }
 
 
 def latency(experiment: Experiment, cell: Cell) -> str:

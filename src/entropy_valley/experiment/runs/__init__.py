@@ -50,7 +50,6 @@ def brief(reason: str) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """Seconds, minutes, hours or days."""
     for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.{0 if seconds >= 10 * size else 1}f} {unit}"

@@ -132,7 +132,6 @@ class Audit:
 
 
 def _reasons(job: Job) -> list[Reason]:
-    """Why a job runs."""
     state = STALE if all(Path(path).exists() for path in job.outputs) else MISSING
     log, outputs = Path(job.log), filter(Path.is_file, map(Path, job.outputs))
     reasons: list[Reason] = []

@@ -1,24 +1,22 @@
 """What jobs would download that does not exist yet, and what they would read of the user's own that does not exist."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from entropy_valley import machine
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.checking.size import RELEASED
-from entropy_valley.experiment.config import Experiment, paths
-from entropy_valley.experiment.config.matrix import Run
+from entropy_valley.experiment.config import Experiment, params, paths
 from entropy_valley.experiment.config.schema import checkpoints
 from entropy_valley.experiment.runs.jobs import Job
+from entropy_valley.hub import CONFIRM, SMALL
 from entropy_valley.scoring import comet_checkpoint
 
 ROW = 140  # bytes of a pair in the Parquet files of WMT19: 3.6 GB for 26.0 million of zh-en
-SMALL = 1e9  # bytes; less than this in all is downloaded without a question
 
 
-@dataclass(frozen=True)
-class Download:
+class Download(NamedTuple):
     """Something on the hub; ``bytes`` is None if its size is unknown."""
 
     name: str
@@ -53,7 +51,7 @@ def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
                 source = paths.downloaded_datasets(experiment)[name]
                 yield Download(str(source.download), source.total * ROW if source.total else None)
         case "adopt_adapter":
-            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
+            run = params.run_of(wildcards)
             given = paths.released_adapter(experiment, run)
             if given.repository:
                 size, rank = subject.size(experiment, run.backbone), experiment.training.lora.rank
@@ -72,7 +70,7 @@ def downloads_line(experiment: Experiment, jobs: Iterable[Job]) -> str:
     place = f" into {folder} ({machine.amount(space)} free)"
     text = f"{machine.amount(total)}{unknown}{place}: {', '.join(map(str, items))}"
     large = None in sizes or total >= SMALL
-    ask = ". To agree, add at the end of the command: --config confirm=yes"
+    ask = f". To agree, add at the end of the command: {CONFIRM}"
     return text + ask * (large and not experiment.confirm)
 
 
@@ -92,8 +90,7 @@ def _own_files(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
         case "fetch_backbone":
             return filter(None, [experiment.backbones[wildcards["backbone"]].own_folder])
         case "adopt_adapter":
-            run = Run.named(wildcards["direction"], wildcards["backbone"], wildcards["seed"])
-            return filter(None, [paths.released_adapter(experiment, run).folder])
+            return filter(None, [paths.released_adapter(experiment, params.run_of(wildcards)).folder])
         case "score":
             comets = checkpoints(experiment.scoring).values()
             return [one.checkpoint for one in comets if one.checkpoint and not one.on_hub]

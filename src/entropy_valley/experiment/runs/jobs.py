@@ -21,7 +21,6 @@ from typing import Any
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import Experiment, params, paths
 from entropy_valley.experiment.config.load import load_merged
 from entropy_valley.experiment.config.matrix import Cell
@@ -131,7 +130,7 @@ def listed(configfiles: Sequence[str] = (), snakefile: str | None = None) -> Job
 def of_dry_run(written: bytes) -> Jobs:
     """The jobs that a dry run wrote, see :func:`write`."""
     told = json.loads(written)
-    experiment = load_merged(told["config"], further=tables.problems)
+    experiment = load_merged(told["config"])
     return Jobs(experiment, [Job(experiment, **one) for one in told["jobs"]])
 
 
@@ -170,12 +169,8 @@ def finished(experiment: Experiment) -> dict[Job, float]:
         wildcards = {key: value for key, value in match.groupdict().items() if value}
         with contextlib.suppress(InputError, LookupError):  # of an earlier config
             job = Job(experiment, rule, wildcards, params.spec_of(experiment, _SPECS[rule], wildcards))
-            jobs[job] = max(seconds, _trained(job)) if rule == "train" else seconds
+            if rule == "train":
+                measured = Path(paths.training_logs(experiment, params.run_of(wildcards)), "run.json")
+                seconds = max(seconds, files.read_json(measured)["seconds"] if measured.is_file() else 0)
+            jobs[job] = seconds
     return jobs
-
-
-def _trained(job: Job) -> float:
-    """The seconds of a finished training from its first attempt on; 0 if it has not written them."""
-    folder = paths.training_logs(job.experiment, params.run_of(job.wildcards))
-    run = Path(folder, "run.json")
-    return float(files.read_json(run)["seconds"]) if run.is_file() else 0.0

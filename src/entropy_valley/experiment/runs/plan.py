@@ -34,7 +34,7 @@ START, LOADED = 5.0, 15.0  # seconds until a model is loaded, a small one or one
 CELL = 1400  # bytes on the disk of a sentence of a cell, measured in the demo
 FILES = 9  # of a job: results, records, logs and Snakemake's notes, measured in the demo
 PLURALS = {"testset": "test sets", "steps": "step budgets"}  # of wildcards
-GPUS, WIDTH, WHERE = 8, 150, 60  # of a node; columns of a line, and of wildcards
+GPUS, WIDTH, WHERE, REASONS = 8, 150, 60, 4  # of a node; columns of a line, and of wildcards; most of a rule
 
 
 # --- What jobs take.
@@ -193,11 +193,11 @@ def speeds(plan: Plan) -> str:
     return f"of {measured} from finished jobs here; of the others {usual}" if measured else f"of all {usual}"
 
 
-def reasons(texts: Iterable[str], most: int = 4) -> str:
+def reasons(texts: Iterable[str]) -> str:
     """Why jobs run: each reason once, with how many jobs have it where reasons differ."""
     counts = Counter(texts)
-    shown = [f"{text} ({count})" if len(counts) > 1 else text for text, count in counts.most_common(most)]
-    return "; ".join([*shown, *[f"… ({len(counts)} reasons)"] * (len(counts) > most)])
+    shown = [f"{text} ({count})" if len(counts) > 1 else text for text, count in counts.most_common(REASONS)]
+    return "; ".join([*shown, *[f"… ({len(counts)} reasons)"] * (len(counts) > REASONS)])
 
 
 def where(wildcards: Sequence[Mapping[str, str]]) -> str:
@@ -229,5 +229,4 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def hours(number: float) -> str:
-    """Hours with two digits."""
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}" if number else "–"

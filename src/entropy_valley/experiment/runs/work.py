@@ -5,22 +5,20 @@ Diagnostics and autoregressive translations, less than a hundredth of the whole 
 in every pass, also where it is kept.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.checking.size import Size
 from entropy_valley.experiment.config import Experiment, params
 from entropy_valley.experiment.config.matrix import DEV, Cell, CellSet
-from entropy_valley.experiment.config.methods import base_method, source_guided
+from entropy_valley.experiment.config.methods import declares, source_guided
 from entropy_valley.experiment.runs.jobs import Job
-from entropy_valley.lengths import find_method
-from entropy_valley.lengths.base import declared
 
 LARGE = Size(4096, 12288, 32, 126464, 32, 32, 128)  # LLaDA-8B's; for a checkpoint whose shape is not known yet
 # Operations a second on a GPU, where no job of a kind has finished: with this the whole matrix of config.yaml takes the
@@ -40,8 +38,7 @@ def kind_of(job: Job) -> str:
     return "generate" if rule == "translate" and job.cells and not job.cells[0].order else rule
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """A corpus or test set: its sentences, and the mean tokens of a source and of a translation."""
 
     sentences: int
@@ -99,13 +96,16 @@ class Work:
         return 2 * self.size(job.wildcards["backbone"]).pass_work(pairs * (pair + padding), pairs * masked)
 
     def _translate(self, job: Job) -> float:
-        spec = params.translating(self.experiment, params.set_of(self.experiment, job.wildcards))
-        backbone, total = job.wildcards["backbone"], 0.0
-        train = self.text(job.wildcards["direction"], "train")
+        return self.translation(params.set_of(self.experiment, job.wildcards), self._cells(job))
+
+    def translation(self, whole: CellSet, cells: Sequence[Cell]) -> float:
+        """The operations of translating some cells of a set."""
+        spec, backbone, total = params.translating(self.experiment, whole), whole.run.backbone, 0.0
+        train = self.text(whole.run.direction, "train")
         for name, fit in spec.get("fits", {}).items():
-            if self._cells(job) and self._is_new(job.cells[0].run, name):
+            if cells and self._is_new(whole.run, name):
                 total += self._fit_probes(name, fit) * self._probing(backbone, spec, train, 1)
-        for cell in self._cells(job):
+        for cell in cells:
             text, settings = self.text(cell.run.direction, cell.testset), spec["methods"][cell.method]
             for method in filter(None, (cell.method, settings.get("of"))):  # a reassignment needs another's canvases
                 if self._is_new(cell.run, cell.testset, method):
@@ -151,11 +151,9 @@ class Work:
 
     def probes(self, method: str, settings: Mapping[str, Any]) -> float:
         """The passes by which a length method chooses a canvas."""
-        name = base_method(self.experiment, method)
-        kind = None if name == "reassigned" else find_method(name, {})
-        if kind is None or not declared(kind, "probes"):
+        if not declares(self.experiment, method, "probes"):
             return 0
-        ratios, drafts = settings.get("ratios"), declared(kind, "draft_steps")
+        ratios, drafts = settings.get("ratios"), declares(self.experiment, method, "draft_steps")
         tried = len(ratios) if isinstance(ratios, list) else settings.get("candidates", PROBES)
         return tried * (1 + (drafts if isinstance(drafts, int) else settings.get("steps", 0)))
 
@@ -183,14 +181,13 @@ def shards(experiment: Experiment, one: CellSet) -> int:
     repeats what is finished."""
     if experiment.decoding.shards != "auto":
         return experiment.decoding.shards
-    if experiment.device != "cuda":
+    if experiment.device != "cuda" or one.autoregressive:
         return 1
-    run = one.run
-    wildcards = {"direction": run.direction, "backbone": run.backbone, "seed": run.name.removeprefix("seed")}
-    job = Job(experiment, "translate", wildcards | {"set": one.name}, params.translation(experiment, one))
-    return max(1, math.ceil(_expected_work(experiment).of([job])[job] / GPU / SHARD))
+    run = dataclasses.replace(one.run, seed=1)  # all seeds take as long, and a matrix may have hundreds
+    cells = tuple(dataclasses.replace(cell, run=run) for cell in one.cells)
+    return max(1, math.ceil(_expected_work(experiment, CellSet(run, one.name, cells)) / GPU / SHARD))
 
 
 @functools.cache
-def _expected_work(experiment: Experiment) -> Work:
-    return Work(experiment, expected=True)
+def _expected_work(experiment: Experiment, one: CellSet) -> float:
+    return Work(experiment, expected=True).translation(one, one.cells)
