@@ -96,8 +96,10 @@ def few_sentences(counts: Iterable[int]) -> list[str]:
     """
     if not any(0 < count < FEW for count in counts):
         return []
-    problem = f"95 % intervals over fewer than {FEW} sentences are too narrow"
-    return [f"{problem}: at N = 20 about 90 % of them hold the true value, at N = 10 even fewer."]
+    return [
+        f"95 % intervals over fewer than {FEW} sentences are too narrow: at N = 20 about 90 % of them hold the true "
+        "value, at N = 10 even fewer."
+    ]
 
 
 def timing(measured: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -231,11 +233,12 @@ def overlap_file(cell: Cell) -> str:
 
 def overlapping(names: Names) -> list[Cell]:
     """A cell of each direction and test set that a fine-tuned backbone has: some sentences may be in training."""
-    trained = [cell for cell in names.listed if not names.experiment.backbones[cell.backbone].zero_shot]
     # Any cell of a place will do: they share its test set.
-    of_place = {(cell.direction, cell.testset): cell for cell in trained}
-    places = dict.fromkeys((cell.direction, cell.testset) for cell in names.listed)
-    return [of_place[place] for place in places if place in of_place]
+    of_place: dict[tuple[str, str], Cell] = {}
+    for cell in names.listed:
+        if not names.experiment.backbones[cell.backbone].zero_shot:
+            of_place.setdefault((cell.direction, cell.testset), cell)
+    return list(of_place.values())
 
 
 def overlaps(data: Data) -> Iterator[str]:
@@ -243,8 +246,8 @@ def overlaps(data: Data) -> Iterator[str]:
     trained, odd = [], []
     for cell in overlapping(data):
         # The test set's own oddities, and below `training` what of it the training pairs have.
-        counts, place = data.files.json(overlap_file(cell)), data.place(cell.direction, cell.testset)
-        pairs = counts.get("training")
+        counts = data.files.json(f"{data.files.root}/{overlap_file(cell)}")
+        place, pairs = data.place(cell.direction, cell.testset), counts.get("training")
         if pairs is not None:
             parts = [counted(pairs[key], noun) for key, noun in IN_TRAINING.items()]
             has_any = pairs["source"] or pairs["target"]
