@@ -226,28 +226,24 @@ def fitted(names: Names) -> Iterator[str]:
             yield f"{names.method(name).short} was fitted to {which}."
 
 
-def overlap_file(cell: Cell) -> str:
-    """The counts of the sentences of a cell's test set that occur in training, below the folder of results."""
-    return f"corpus/{cell.direction}/overlap/{cell.testset}.json"
-
-
-def overlapping(names: Names) -> list[Cell]:
-    """A cell of each direction and test set that a fine-tuned backbone has: some sentences may be in training."""
-    # Any cell of a place will do: they share its test set.
-    of_place: dict[tuple[str, str], Cell] = {}
+def overlap_files(names: Names, root: str) -> dict[str, Cell]:
+    """The counts of test sentences that occur in training, in the folder of results ``root``: a file for each direction
+    and test set that a fine-tuned backbone has, with one of its cells."""
+    paths: dict[str, Cell] = {}
     for cell in names.listed:
+        # Any cell of a place will do: they share its test set.
         if not names.experiment.backbones[cell.backbone].zero_shot:
-            of_place.setdefault((cell.direction, cell.testset), cell)
-    return list(of_place.values())
+            paths.setdefault(f"{root}/corpus/{cell.direction}/overlap/{cell.testset}.json", cell)
+    return paths
 
 
 def overlaps(data: Data) -> Iterator[str]:
     """How many test sentences occur in the training pairs; and what is odd in either, where something is."""
     trained, odd = [], []
-    for cell in overlapping(data):
+    for path, cell in overlap_files(data, data.files.root).items():
         # The test set's own oddities, and below `training` what of it the training pairs have.
-        counts = data.files.json(f"{data.files.root}/{overlap_file(cell)}")
-        place, pairs = data.place(cell.direction, cell.testset), counts.get("training")
+        counts, place = data.files.json(path), data.place(cell.direction, cell.testset)
+        pairs = counts.get("training")
         if pairs is not None:
             parts = [counted(pairs[key], noun) for key, noun in IN_TRAINING.items()]
             has_any = pairs["source"] or pairs["target"]
@@ -296,16 +292,19 @@ def _signed(data: Data, subject: str, column: str) -> Iterator[tuple[str, str]]:
 
 def _digests(cells: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """The first digits of the digests of data and checkpoints, whether logits are shifted, and a digest of adapters."""
-    data, checkpoints, logits = {}, {}, {}
-    for direction, testset, digest in cells[[*PLACE, "data_digest"]].itertuples(index=False):
-        data[f"{direction}/{testset}"] = digest[:SHORT]
+    # Cells of one test set repeat its digest.
+    data = dict.fromkeys(f"{row.direction}/{row.testset}:{row.data_digest[:SHORT]}" for row in cells.itertuples())
+    yield "data:", "|".join(data)
+    checkpoints, logits = [], []
     for backbone, rows in cells.groupby("backbone", sort=False):
         # Runs may each have a pre-training of their own.
         first, *others = sorted(rows["backbone_digest"].unique())
-        checkpoints[backbone] = _of_all([first, *others]) if others else first[:SHORT]
-        logits[backbone] = "shifted" if rows["shifted"].iloc[0] == "true" else "unshifted"
-    for subject, values in (("data", data), ("backbones", checkpoints), ("logits", logits)):
-        yield f"{subject}:", "|".join(map(":".join, values.items()))
+        digest = _of_all([first, *others]) if others else first[:SHORT]
+        shift = "shifted" if rows["shifted"].iloc[0] == "true" else "unshifted"
+        checkpoints.append(f"{backbone}:{digest}")
+        logits.append(f"{backbone}:{shift}")
+    yield "backbones:", "|".join(checkpoints)
+    yield "logits:", "|".join(logits)
     # A list of hundreds of digests would say no more than one of all.
     adapters = sorted({*cells["adapter_digest"]} - {BARE})
     yield "adapters:", f"{len(adapters)}|{_of_all(adapters)}"

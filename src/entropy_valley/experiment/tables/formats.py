@@ -108,8 +108,7 @@ class Names:
 
 @functools.cache
 def sees_reference(experiment: Experiment, method: str) -> bool:
-    behind = [method, *origins(experiment, method)]
-    return any(declares(experiment, one, "sees_reference") for one in behind)
+    return any(declares(experiment, one, "sees_reference") for one in (method, *origins(experiment, method)))
 
 
 def direction(name: str) -> str:

@@ -29,11 +29,10 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
     pages_cells: dict[PagePlace, list[Cell]] = {}
     # Outputs of further seeds would fill the screen.
     for cell in all_cells(experiment):
-        run = cell.run
-        first = not run.pool and run.seed == matrix.seeds_of.get(run.backbone, matrix.seeds)[0]
+        first = not cell.pool and cell.seed == matrix.seeds_of.get(cell.backbone, matrix.seeds)[0]
         denoised = cell.method in methods and (cell.order, cell.steps) == (tables.order, tables.steps)
-        if first and run.backbone in backbones and (denoised or not cell.order):
-            pages_cells.setdefault((run.direction, cell.testset), []).append(cell)
+        if first and cell.backbone in backbones and (denoised or not cell.order):
+            pages_cells.setdefault((cell.direction, cell.testset), []).append(cell)
 
     def rank(cell: Cell) -> tuple[bool, int, int]:
         # The main backbone comes first, whatever the matrix lists first.

@@ -277,7 +277,7 @@ class Report:
             if source in sources:
                 read += [further_file(root, source, cell) for cell in cells]
         if kind.scored and kind.signed:
-            read += [f"{root}/{footnotes.overlap_file(cell)}" for cell in footnotes.overlapping(self.names)]
+            read += footnotes.overlap_files(self.names, root)
         return list(dict.fromkeys([*read, *kind.files(self.names)]))
 
     def shown(self, results: Results) -> Shown | Figure:
