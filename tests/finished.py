@@ -26,12 +26,12 @@ from matplotlib import figure
 
 from entropy_valley import files, results
 from entropy_valley.experiment import tables
-from entropy_valley.experiment.config import Experiment, base_files
+from entropy_valley.experiment.config import Experiment, base_files, params
 from entropy_valley.experiment.config.load import load_merged, merge, overlay
 from entropy_valley.experiment.config.matrix import Cell, sets_of
 from entropy_valley.experiment.tables import document, pages
 from entropy_valley.experiment.tables.render import Shown
-from entropy_valley.experiment.tables.report import Results, specs_behind
+from entropy_valley.experiment.tables.report import Results
 from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
 
 ROOT = Path(__file__).parents[1]
@@ -72,7 +72,7 @@ class Run:
 
     @property
     def results(self) -> Results:
-        return Results(self.experiment, self.root)
+        return Results(self.root)
 
     def table(self, name: str) -> Shown:
         """A table before it is laid out."""
@@ -98,7 +98,7 @@ class Run:
     def make_page(self, place: tuple[str, str]) -> Path:
         """Make the page of the sentences of a direction and test set."""
         path = self.root / "pages" / f"{'.'.join(place)}.html"
-        pages.write(self.experiment, place, str(path))
+        pages.write(self.experiment, place, path)
         return path
 
     def make_document(self) -> Path:
@@ -179,7 +179,7 @@ def fit(root: Path, experiment: Experiment, *keys: str) -> None:
     """Let the headers behind sets have these params as a config has them now; without keys all of them."""
     for one in sets_of(experiment).all:
         for testset in one.testsets:
-            for path, spec in specs_behind(experiment, one, testset).items():
+            for path, spec in params.specs_behind(experiment, one, testset).items():
                 place = results.record_path(results.moved(path, experiment.results, str(root)))
                 if record := results.read_record(place):
                     wanted = {key: value for key, value in json.loads(spec).items() if not keys or key in keys}

@@ -108,7 +108,7 @@ def of_table(folder: Path) -> Steps:
 
 @pytest.mark.parametrize(
     ("walked", "most_files", "most_jumps"),
-    [(of_translation, 16, 159), (of_translate_rule, 27, 373), (of_config, 12, 142), (of_table, 14, 132)],
+    [(of_translation, 16, 159), (of_translate_rule, 27, 373), (of_config, 12, 142), (of_table, 11, 124)],
 )
 def test_a_reader_goes_through_few_files(tmp_path, walked, most_files, most_jumps):
     files, jumps = walked() if walked is of_config else walked(tmp_path)

@@ -67,7 +67,7 @@ def test_each_test_set_of_a_direction_has_rows_of_its_own(tmp_path):
     cells = pd.DataFrame([{"pool": "", **cell.key()} for cell in report.cells])
     cells = cells.assign(sentences=1, slots=0, passes=0, within_steps=0, length_mae=0)
     cells["calls"] = 32 + cells["testset"].map({"wmt22": 4, "wmt22-500": 5})
-    shown = report.kind.make(Data(report.names, Results(report.experiment, tmp_path), pd.DataFrame(), cells))
+    shown = report.kind.make(Data(report.names, Results(tmp_path), pd.DataFrame(), cells))
     labels = [row.texts[0] for row in shown.rows]
     assert [label for label in labels if "En→Zh" in label and "T = 32" in label] == [
         "En→Zh (wmt22), T = 32",

@@ -37,7 +37,7 @@ def made(run, shown, tmp_path_factory):
 
     def from_declared_files(report, results):
         if report.rule != "comparison":  # which reads the other tables
-            results = Results(run.experiment, tmp_path_factory.mktemp(report.name))
+            results = Results(tmp_path_factory.mktemp(report.name))
             for path in (*report.inputs(), *map(str, finished.all_records(run.root))):
                 place = Path(results.root, Path(path).relative_to(run.root))
                 place.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from entropy_valley.experiment.tables.report import Names, Results, data_of
 
 with job_of(snakemake) as job:  # noqa: F821
     experiment = load_merged(snakemake.config)  # noqa: F821
-    results = Results(experiment, Path(job.output.pack).parents[2])
+    results = Results(Path(job.output.pack).parents[2])
     direction, settings = snakemake.wildcards.direction, experiment.human_evaluation  # noqa: F821
     metric = schema.metrics_of(experiment.scoring)[0]
     cells = matrix.evaluated_cells(experiment, direction)

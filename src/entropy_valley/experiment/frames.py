@@ -70,7 +70,8 @@ SOURCES = {
 # The sources with a file of their own, and which cells share it.
 FURTHER = {"test set": PLACE, "token counts": [*PLACE, "backbone"], "diagnostics": [*RUN, "testset"]}
 USUAL = ("hypothesis", "source", "target", "length", "calls", "slots", "passes")
-TYPES = {"hypothesis": pa.string(), "logprob": pa.float64(), "tokens": pa.list_(pa.int64())}
+# Of columns that are no texts.
+TYPES = {"logprob": pa.float64(), "tokens": pa.list_(pa.int64()), **dict.fromkeys((*NUMBERS, "steps"), pa.int64())}
 MEANS = ("calls", "slots", "passes", "run_tokens", "within_steps")  # per sentence; their files have totals
 BLOCK = 2**26  # bytes that are decoded at once: a row is never larger
 
@@ -178,7 +179,7 @@ def _rows_of_set(folder: str, columns: Sequence[str]) -> dict[System, pd.DataFra
 def _read_rows(path: str, columns: Sequence[str] = ()) -> pd.DataFrame:
     """The rows of a file, or some of its columns; decoded by Arrow, which takes a fifth of the time of Python."""
     flat = [name for name in columns if name != "canvas"]
-    types = [(name, TYPES.get(name, pa.int64() if name in (*NUMBERS, "steps") else pa.string())) for name in flat]
+    types = [(name, TYPES.get(name, pa.string())) for name in flat]
     parsing = pyarrow.json.ParseOptions(
         pa.schema(types) if flat else None, unexpected_field_behavior="ignore" if flat else "infer"
     )

@@ -23,6 +23,7 @@ from entropy_valley.experiment.config.methods import (
 )
 from entropy_valley.experiment.config.schema import Experiment, scoring_params
 from entropy_valley.files import canonical, text_digest
+from entropy_valley.model.adapters import FACTS
 from entropy_valley.model.families import find_family
 from entropy_valley.model.prompt import PREFIX
 from entropy_valley.settings import numbers_of
@@ -435,6 +436,22 @@ def scores(experiment: Experiment, cells: CellSet) -> str:
         **scoring_params(experiment.scoring, run.direction, experiment.backbones[run.backbone].bleu),
         made_from={"translations": digest(translation(experiment, cells)), **trained},
     )
+
+
+@functools.cache
+def specs_behind(experiment: Experiment, cells: CellSet, name: str) -> dict[str, str]:
+    """The params of what is behind the scores of a set in the test set ``name``, but for its checkpoint, by path."""
+    run, root = cells.run, experiment.results
+    corpora, adapter = f"{root}/corpus/{run.direction}", paths.adapter_folder(experiment, run)
+    specs = {}
+    if adapter and experiment.adapters == "trained":
+        specs[f"{corpora}/train.jsonl"] = corpus(experiment, run.direction)
+    specs[f"{corpora}/test/{name}.jsonl"] = testset(experiment, run.direction, name)
+    if adapter:
+        specs[f"{adapter}/{FACTS}"] = any_adapter(experiment, paths.adapter_run(experiment, run))
+    specs[cells.translations(root)] = translation(experiment, cells)
+    specs[cells.scores(root)] = scores(experiment, cells)
+    return specs
 
 
 def comet_training(experiment: Experiment) -> str:

@@ -82,6 +82,7 @@ REPORTS: dict[str, Kind] = {
     "figures/budgets": scores.budgets_figure,
 }
 
+LAYOUTS = list(dict.fromkeys(key.split("/")[1] for key, kind in REPORTS.items() if kind.of_study))
 APART = {"backbone": "backbones", "order": "reveal orders", "steps": "step budgets"}
 
 
@@ -100,11 +101,6 @@ def spec(experiment: Experiment) -> str:
     if own := experiment.tables.matplotlibrc:
         read["matplotlibrc"] = files.file_digest(own)[:SHORT]
     return files.canonical({**sections, "revisions": files.digest(numbers)[:SHORT], **read})
-
-
-def layouts() -> list[str]:
-    """What ``layout`` of a study may be."""
-    return list(dict.fromkeys(key.split("/")[1] for key, kind in REPORTS.items() if kind.of_study))
 
 
 def configured(experiment: Experiment) -> dict[str, Report]:
@@ -133,12 +129,12 @@ def make(experiment: Experiment, outputs: Sequence[str]) -> None:
     out = Path(outputs[0])
     # The names of tables and figures are those of the registry, so the others come first.
     if out.name == live.NAME:
-        live.write(outputs[0])
+        live.write(out)
     elif out.name == f"{document.NAME}.tex":
         document.write(experiment, configured(experiment), out)
     elif out.parent.name == "pages":
         direction, testset = out.stem.split(".", 1)
-        pages.write(experiment, (direction, testset), outputs[0])
+        pages.write(experiment, (direction, testset), out)
     else:
         report = configured(experiment)[f"{out.parent.name}/{out.name.partition('.')[0]}"]
         report.write(outputs[: len(report.endings)])
@@ -148,7 +144,7 @@ def known() -> dict[str, Any]:
     """What the config's schema says of the values that the reports know."""
     further = {"description": "a key of `scoring.metrics`", "type": "string"}
     columns = {"items": {"anyOf": [{"enum": [*systems.COLUMNS, systems.MAIN, "bleu", "chrf"]}, further]}}
-    return {"Study": {"layout": {"enum": layouts()}, "columns": columns}}
+    return {"Study": {"layout": {"enum": LAYOUTS}, "columns": columns}}
 
 
 def problems(experiment: Experiment) -> list[Problem]:
@@ -156,14 +152,13 @@ def problems(experiment: Experiment) -> list[Problem]:
     listed: list[Problem] = []
     columns = [*systems.COLUMNS, *systems.metrics_by_column(metrics_of(experiment.scoring))]
     for name, study in experiment.studies.items():
-        if study.layout not in layouts():
-            listed.append((("studies", name, "layout"), f"is not a layout; there are {', '.join(layouts())}"))
+        if study.layout not in LAYOUTS:
+            listed.append((("studies", name, "layout"), f"is not a layout; there are {', '.join(LAYOUTS)}"))
         # Columns are checked for every study, the rest only where a table asks for it.
         unknown = [column for column in study.columns if column not in columns]
         if unknown:
             known = f"{question(unknown[0], columns).lower()}there are {', '.join(columns)}"
-            message = f"{', '.join(unknown)}: no such column; {known}"
-            listed.append((("studies", name, "columns"), message))
+            listed.append((("studies", name, "columns"), f"{', '.join(unknown)}: no such column; {known}"))
         elif name in experiment.tables.studies:
             listed += [(("studies", name), text) for text in dict.fromkeys(_of_study(experiment, name))]
     return listed

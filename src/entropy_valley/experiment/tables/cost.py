@@ -76,9 +76,7 @@ def benchmarked(names: Names) -> Iterator[str]:
     experiment, root = names.experiment, names.experiment.results
     yield from (one.scores(root) for one in sets_of(experiment).all)
     yield from (cell.latency(root) for cell in timed_cells(experiment))
-    for run in dict.fromkeys(cell.run for cell in matrix.all_cells(experiment)):
-        if run in sets_of(experiment).diagnostics:
-            yield f"{run.folder(root)}/{DIAGNOSTICS}"
+    yield from (f"{run.folder(root)}/{DIAGNOSTICS}" for run in sets_of(experiment).diagnostics)
 
 
 @table(
@@ -98,8 +96,7 @@ def cost(data: Data) -> Shown:
         for row in rows_of.itertuples():
             item = data.method(row.item).short if part in TIMED else row.item
             # Hours are of all directions together.
-            place = [data.place(row.direction, row.testset)] if row.direction else []
-            label = ", ".join([*place, item])
+            label = f"{data.place(row.direction, row.testset)}, {item}" if row.direction else item
             here = formats.number(row.here, decimals) if decimals else formats.percent(row.here)
             rows.append(Row([label, here, formats.NONE if pd.isna(row.paper) else row.paper], title))
     columns = aligned("l", "What") + aligned("r", "Here", "Paper")
@@ -122,7 +119,7 @@ def cost_numbers(data: Data, timed: Mapping[Cell, Mapping[str, Any]]) -> pd.Data
         for cell, measured in timed.items():
             # The paper has measured batches alone.
             number = find(PLACE, "latency_batch16", direction=cell.direction, system=cell.method)
-            paper = None if part == "latency" else printed(number)
+            paper = printed(number) if part == "latency_batched" else None
             key = (cell.direction, cell.testset, cell.method)
             rows.append((part, *key, measured[kind]["seconds_per_sentence"], paper))
     # Benchmarks tell no GPUs; the config says what a job holds.

@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from entropy_valley import files
 from entropy_valley.experiment.config.matrix import instruct_cells
 from entropy_valley.experiment.config.params import shifted
 from entropy_valley.experiment.tables import footnotes, formats
@@ -62,7 +61,7 @@ def uniform_cross_entropy(vocabulary: int) -> float:
 def training_losses(data: Data, path: str) -> dict[str, float]:
     """Of an adapter's losses the last, mean and sample deviation of the last :data:`LAST`, the lowest and its step;
     ``path`` is its :data:`.adapters.FACTS`."""
-    vocabulary = files.read_json(data.files.file(path))["vocabulary"]
+    vocabulary = data.files.json(path)["vocabulary"]
     uniform = uniform_cross_entropy(vocabulary)
     numbers = {"vocabulary": vocabulary, "uniform_cross_entropy": uniform}
     # Else the last digit of a loss may change in reading.

@@ -96,8 +96,10 @@ def few_sentences(counts: Iterable[int]) -> list[str]:
     """
     if not any(0 < count < FEW for count in counts):
         return []
-    problem = f"95 % intervals over fewer than {FEW} sentences are too narrow"
-    return [f"{problem}: at N = 20 about 90 % of them hold the true value, at N = 10 even fewer."]
+    return [
+        f"95 % intervals over fewer than {FEW} sentences are too narrow: at N = 20 about 90 % of them hold the true "
+        "value, at N = 10 even fewer."
+    ]
 
 
 def timing(measured: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -224,26 +226,23 @@ def fitted(names: Names) -> Iterator[str]:
             yield f"{names.method(name).short} was fitted to {which}."
 
 
-def overlap_file(cell: Cell) -> str:
-    """The counts of the sentences of a cell's test set that occur in training, below the folder of results."""
-    return f"corpus/{cell.direction}/overlap/{cell.testset}.json"
-
-
-def overlapping(names: Names) -> list[Cell]:
-    """A cell of each direction and test set that a fine-tuned backbone has: some sentences may be in training."""
-    trained = [cell for cell in names.listed if not names.experiment.backbones[cell.backbone].zero_shot]
-    # Any cell of a place will do: they share its test set.
-    of_place = {(cell.direction, cell.testset): cell for cell in trained}
-    places = dict.fromkeys((cell.direction, cell.testset) for cell in names.listed)
-    return [of_place[place] for place in places if place in of_place]
+def overlap_files(names: Names, root: str) -> dict[str, Cell]:
+    """The counts of test sentences that occur in training, in the folder of results ``root``: a file for each direction
+    and test set that a fine-tuned backbone has, with one of its cells."""
+    paths: dict[str, Cell] = {}
+    for cell in names.listed:
+        # Any cell of a place will do: they share its test set.
+        if not names.experiment.backbones[cell.backbone].zero_shot:
+            paths.setdefault(f"{root}/corpus/{cell.direction}/overlap/{cell.testset}.json", cell)
+    return paths
 
 
 def overlaps(data: Data) -> Iterator[str]:
     """How many test sentences occur in the training pairs; and what is odd in either, where something is."""
     trained, odd = [], []
-    for cell in overlapping(data):
+    for path, cell in overlap_files(data, data.files.root).items():
         # The test set's own oddities, and below `training` what of it the training pairs have.
-        counts, place = data.files.json(overlap_file(cell)), data.place(cell.direction, cell.testset)
+        counts, place = data.files.json(path), data.place(cell.direction, cell.testset)
         pairs = counts.get("training")
         if pairs is not None:
             parts = [counted(pairs[key], noun) for key, noun in IN_TRAINING.items()]
@@ -293,16 +292,19 @@ def _signed(data: Data, subject: str, column: str) -> Iterator[tuple[str, str]]:
 
 def _digests(cells: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """The first digits of the digests of data and checkpoints, whether logits are shifted, and a digest of adapters."""
-    data, checkpoints, logits = {}, {}, {}
-    for direction, testset, digest in cells[[*PLACE, "data_digest"]].itertuples(index=False):
-        data[f"{direction}/{testset}"] = digest[:SHORT]
+    # Cells of one test set repeat its digest.
+    data = dict.fromkeys(f"{row.direction}/{row.testset}:{row.data_digest[:SHORT]}" for row in cells.itertuples())
+    yield "data:", "|".join(data)
+    checkpoints, logits = [], []
     for backbone, rows in cells.groupby("backbone", sort=False):
         # Runs may each have a pre-training of their own.
         first, *others = sorted(rows["backbone_digest"].unique())
-        checkpoints[backbone] = _of_all([first, *others]) if others else first[:SHORT]
-        logits[backbone] = "shifted" if rows["shifted"].iloc[0] == "true" else "unshifted"
-    for subject, values in (("data", data), ("backbones", checkpoints), ("logits", logits)):
-        yield f"{subject}:", "|".join(map(":".join, values.items()))
+        digest = _of_all([first, *others]) if others else first[:SHORT]
+        shift = "shifted" if rows["shifted"].iloc[0] == "true" else "unshifted"
+        checkpoints.append(f"{backbone}:{digest}")
+        logits.append(f"{backbone}:{shift}")
+    yield "backbones:", "|".join(checkpoints)
+    yield "logits:", "|".join(logits)
     # A list of hundreds of digests would say no more than one of all.
     adapters = sorted({*cells["adapter_digest"]} - {BARE})
     yield "adapters:", f"{len(adapters)}|{_of_all(adapters)}"

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from entropy_valley.decoding import orders
+from entropy_valley.decoding.orders import ORDERS
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell
-from entropy_valley.experiment.config.methods import declares, order_settings, origins
+from entropy_valley.experiment.config.methods import declares, origins
 from entropy_valley.experiment.config.schema import Study, metrics_of
 from entropy_valley.scoring.metrics import Metric
 
@@ -19,13 +19,8 @@ RISING = ("ratio", "ev", "oracle")  # the paper's three, as their scores are exp
 # Titles of the columns of gap closures by what they are over; the paper's, over Fixed Ratio, goes without its name.
 CLOSURE_TITLES = {"ratio": "Gap closure", "ratio_eos": "Closure over Ratio + EOS"}
 
-# Those of our reveal orders stand in their classes.
-ORDERS = {name: order.label for name, order in orders.ORDERS.items()}
-
 
 class MethodNames(NamedTuple):
-    """A length method's printed names."""
-
     label: str
     short: str
 
@@ -51,7 +46,6 @@ class Names:
         return self.experiment.studies[self.name]
 
     def only_main(self) -> list[Metric]:
-        """The main metric alone."""
         return [self.metric]
 
     def main_metrics(self) -> list[Metric]:
@@ -59,11 +53,9 @@ class Names:
         return self.named_metrics(*(self.experiment.tables.metrics or [self.metric.name, "bleu"]))
 
     def named_metrics(self, *names: str) -> list[Metric]:
-        """Metrics by their names, in this order."""
         return [metric for name in names for metric in self.metrics if metric.name == name]
 
     def backbone(self, name: Any) -> str:
-        """The printed name of a backbone."""
         return self.experiment.backbones[name].label
 
     def place(self, name: str, testset: str) -> str:
@@ -80,7 +72,7 @@ class Names:
         return MethodNames(label, getattr(block, "short", None) or label)
 
     def difference(self, *names: Any) -> str:
-        """``EV − Ratio``, ``EV − (Ratio + EOS)``: the difference of two methods, by their short names."""
+        """``EV − Ratio``, ``EV − (Ratio + EOS)``: by their short names."""
         shorts = [self.method(name).short for name in names]
         return " − ".join(f"({short})" if re.search(" [+−] ", short) else short for short in shorts)
 
@@ -99,27 +91,24 @@ class Names:
     @property
     def informed(self) -> set[str]:
         """The methods of its cells that see the reference, or take the canvases of one that does: none is ever bold."""
-        return {cell.method for cell in self.listed if sees_reference(self.experiment, cell.method)}
+        # Beam searches, which have no order, have no block and see nothing.
+        return {cell.method for cell in self.listed if cell.order and sees_reference(self.experiment, cell.method)}
 
     def order(self, name: str) -> str:
         """``Hybrid MED→SIG, p = 0.25``: a reveal order and its settings."""
-        block = order_settings(self.experiment, name)
-        if block["order"] not in ORDERS:
+        block = self.experiment.reveal_orders.get(name)
+        order = block.order if block else name
+        if order not in ORDERS:
             return name  # a user's own order
-        texts = [ORDERS[block["order"]]]
-        for key, value in sorted(block["order_settings"].items()):
-            if key != "seed":  # which makes no other kind of order
-                texts.append(f"{key} = {value}")
-        return ", ".join(texts)
+        # A seed makes no other kind of order.
+        settings = block.model_dump(exclude={"order", "seed"}, exclude_unset=True, exclude_none=True) if block else {}
+        texts = [f"{key} = {value}" for key, value in sorted(settings.items())]
+        return ", ".join([ORDERS[order].label, *texts])
 
 
 @functools.cache
 def sees_reference(experiment: Experiment, method: str) -> bool:
-    # Beam searches have no block, and see nothing.
-    if not hasattr(experiment.length_methods, method):
-        return False
-    behind = [method, *origins(experiment, method)]
-    return any(declares(experiment, one, "sees_reference") for one in behind)
+    return any(declares(experiment, one, "sees_reference") for one in (method, *origins(experiment, method)))
 
 
 def direction(name: str) -> str:

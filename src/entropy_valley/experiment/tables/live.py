@@ -21,7 +21,6 @@ PART = 1 << 19  # characters of a packed file, a multiple of four
 
 
 def write(path: str | Path) -> None:
-    """Write the page."""
     (weights,) = checkpoint.shards(HUMAN.checkpoint)
     settings = {
         "digests": digests(),

@@ -61,7 +61,7 @@ def _draw(names: Names, candidates: pd.DataFrame, height: float, axes: Axes) -> 
     axes.set_ylim(0, height)
     axes.axis("off")
     slot = (RIGHT - LEFT) / max(SOURCE, candidates["slots"].max())
-    rows = (height - LINE * (number + 0.5) for number in range(len(candidates) + ROWS))
+    rows = (height - LINE * (number + 0.5) for number in itertools.count())
     _text(axes, 0, next(rows), "1  Probes: one pass each", weight="bold")
     _text(axes, CURVE[0] - 0.2, height - 0.5 * LINE, "2  Valley", weight="bold")
     _slots(axes, next(rows), f"|x| = {SOURCE}", slot, [TEXT] * SOURCE)
@@ -107,7 +107,6 @@ def _masked(slots: int) -> list[str]:
 
 
 def _slots(axes: Axes, y: float, label: str, slot: float, colours: Sequence[str], edge: str = style.INK) -> None:
-    """A row of slots with its label."""
     _text(axes, 0, y, label)
     left = [LEFT + number * slot for number in range(len(colours))]
     axes.bar(

@@ -11,7 +11,6 @@ from entropy_valley.errors import InputError
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, all_cells
 from entropy_valley.experiment.config.methods import declares
-from entropy_valley.experiment.config.schema import metrics_of
 from entropy_valley.experiment.frames import further_file
 from entropy_valley.experiment.tables import formats, render
 from entropy_valley.experiment.tables.coverage import extractors
@@ -30,11 +29,10 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
     pages_cells: dict[PagePlace, list[Cell]] = {}
     # Outputs of further seeds would fill the screen.
     for cell in all_cells(experiment):
-        run = cell.run
-        first = not run.pool and run.seed == matrix.seeds_of.get(run.backbone, matrix.seeds)[0]
+        first = not cell.pool and cell.seed == matrix.seeds_of.get(cell.backbone, matrix.seeds)[0]
         denoised = cell.method in methods and (cell.order, cell.steps) == (tables.order, tables.steps)
-        if first and run.backbone in backbones and (denoised or not cell.order):
-            pages_cells.setdefault((run.direction, cell.testset), []).append(cell)
+        if first and cell.backbone in backbones and (denoised or not cell.order):
+            pages_cells.setdefault((cell.direction, cell.testset), []).append(cell)
 
     def rank(cell: Cell) -> tuple[bool, int, int]:
         # The main backbone comes first, whatever the matrix lists first.
@@ -45,9 +43,8 @@ def cells(experiment: Experiment) -> dict[PagePlace, list[Cell]]:
 
 
 def inputs(experiment: Experiment, place: PagePlace) -> list[str]:
-    """Every file that a page reads."""
-    shown, root = _shown(experiment, place), experiment.results
-    return [further_file(root, "test set", shown[0]), *set_files(experiment, root, shown)]
+    shown = _shown(experiment, place)
+    return [further_file(experiment.results, "test set", shown[0]), *set_files(experiment, shown)]
 
 
 def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
@@ -58,19 +55,19 @@ def _shown(experiment: Experiment, place: PagePlace) -> list[Cell]:
     return shown[place]
 
 
-def write(experiment: Experiment, place: PagePlace, out: str) -> None:
+def write(experiment: Experiment, place: PagePlace, out: Path) -> None:
     """Write the page of a test set's sentences, of the results in the same folder."""
     direction, testset = place
     shown, (source, target) = _shown(experiment, place), direction.split("-")
     without = refused(direction)  # categories
     columns = ("hypothesis", "source", "target", "length", "canvas")
-    results_of = data_of(Results(experiment, Path(out).parents[1]), Names(experiment, shown), columns)
+    data = data_of(Results(out.parents[1]), Names(experiment, shown), columns)
     # A metric of whole systems has nothing to say of a sentence.
-    metrics = [metric for metric in metrics_of(experiment.scoring) if metric.segments]
-    outputs = [_outputs(results_of.of([cell]).sentences, metrics) for cell in shown]
+    metrics = [metric for metric in data.metrics if metric.segments]
+    outputs = [_outputs(data.of([cell]).sentences, metrics) for cell in shown]
     find = extractors(source)
     sentences = []
-    for row, *texts in zip(results_of.sentences.drop_duplicates("id").itertuples(), *outputs, strict=True):
+    for row, *texts in zip(data.sentences.drop_duplicates("id").itertuples(), *outputs, strict=True):
         kinds = () if without else categories_of((row.source, row.target), direction)
         items = [extract(row.source) for extract in find.values()]
         # Lists, not objects: their keys would stand again in each sentence.
@@ -78,11 +75,11 @@ def write(experiment: Experiment, place: PagePlace, out: str) -> None:
         sentences.append([*about, texts])
     systems = []
     for cell in shown:
-        label, is_main = experiment.backbones[cell.backbone].label, cell.backbone == experiment.tables.backbone
+        label, is_main = data.backbone(cell.backbone), cell.backbone == experiment.tables.backbone
         # Only of log-probabilities may the page print a probability for a score.
         gives = bool(cell.order) and declares(experiment, cell.method, "gives_probabilities")
-        systems.append([Names(experiment).method(cell.method).short, label, cell.method, is_main, gives])
-    data = {
+        systems.append([data.method(cell.method).short, label, cell.method, is_main, gives])
+    content = {
         "languages": [source.replace("_", "-"), target.replace("_", "-")],  # as HTML has them
         "metrics": [[one.label, one.decimals, 1 if one.higher_is_better else -1] for one in metrics],
         "kinds": list(find),
@@ -90,7 +87,7 @@ def write(experiment: Experiment, place: PagePlace, out: str) -> None:
         "systems": systems,
         "sentences": sentences,
     }
-    render.write_page(out, "sentences", f"{formats.direction(direction)}, {testset}", data)
+    render.write_page(out, "sentences", f"{formats.direction(direction)}, {testset}", content)
 
 
 def _outputs(sentences: pd.DataFrame, metrics: Sequence[Metric]) -> list[list[Any]]:

@@ -1,8 +1,6 @@
 """What a table shows, columns, rows of texts and notes, and how it is written: CSV from its numbers, and the texts
 through a template for Markdown, HTML or LaTeX. The texts are plain Unicode; the filters below escape them."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import itertools
@@ -11,7 +9,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
@@ -104,7 +102,7 @@ class Shown:
             groups.append((over, first, last))
         return groups if any(column.over for column in self.columns) else []
 
-    def pages(self, rows: int) -> list[Shown]:
+    def pages(self, rows: int) -> list[Self]:
         """The table in parts of so many rows, each with the labels and the section of its first row."""
         # A table without rows is one page.
         starts = range(0, max(len(self.rows), 1), rows)
@@ -267,8 +265,7 @@ PAGES = Environment(
 )
 PAGES.globals["OPEN"] = OPEN
 PAGES.tests["bold"] = lambda text: isinstance(text, Bold)
-PAGES.filters |= {"shown": on_one_line, "bold": Bold}
-PAGES.filters |= {"markdown": markdown, "paragraph": paragraph, "code": code}
+PAGES.filters |= {"shown": on_one_line, "bold": Bold, "markdown": markdown, "paragraph": paragraph, "code": code}
 PAGES.filters |= {"tex": escape, "tex_bold": latex_bold, "tex_cell": latex_cell}
 PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False}  # Chinese takes half the bytes
 LATEX = PAGES.overlay(

@@ -18,22 +18,14 @@ import pandas as pd
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.config import Experiment, params, paths
+from entropy_valley.experiment.config import Experiment, params
 from entropy_valley.experiment.config.matrix import Cell, CellSet, sets_of, study_cells
 from entropy_valley.experiment.config.methods import declares, origins
-from entropy_valley.experiment.frames import (
-    CELL,
-    FURTHER,
-    SOURCES,
-    diagnosed,
-    further_file,
-    read_sets,
-)
+from entropy_valley.experiment.frames import CELL, FURTHER, SOURCES, diagnosed, further_file, read_sets
 from entropy_valley.experiment.tables import footnotes, render, style
 from entropy_valley.experiment.tables.formats import Names
 from entropy_valley.experiment.tables.render import Bold, Column, Row, Shown, aligned
 from entropy_valley.experiment.tables.style import Figure
-from entropy_valley.model.adapters import FACTS
 from entropy_valley.results import (
     ABSENT,
     SET_FILES,
@@ -54,14 +46,14 @@ __all__ = ["Bold", "Column", "Data", "Figure", "Names", "Row", "Shown", "aligned
 
 
 class Results:
-    """What the jobs of a config have left in the folder of results ``root``, for those who make tables of it.
+    """What jobs have left in the folder of results ``root``, for those who make tables of it.
 
     A table reads what its job declares, :meth:`Report.inputs`, and nothing else: Snakemake would not make it again
     after another file has changed.
     """
 
-    def __init__(self, experiment: Experiment, root: str | Path) -> None:
-        self.experiment, self.root = experiment, str(root)
+    def __init__(self, root: str | Path) -> None:
+        self.root = str(root)
         self._sound: set[Path] = set()
 
     def file(self, path: str) -> str:
@@ -71,8 +63,7 @@ class Results:
         return path
 
     def json(self, path: str) -> Any:
-        """The value of a JSON file, by its path below the folder of results."""
-        return files.read_json(self.file(f"{self.root}/{path}"))
+        return files.read_json(self.file(path))
 
     def csv(self, path: str, **options: Any) -> pd.DataFrame:
         """The rows of a CSV file; ``options`` are those of pandas."""
@@ -83,8 +74,7 @@ class Results:
         return diagnosed(self.file(further_file(self.root, "diagnostics", cell)), kind, cell.testset)
 
     def latency(self, cell: Cell) -> dict[str, Any]:
-        """The measured seconds of a cell."""
-        return files.read_json(self.file(cell.latency(self.root)))
+        return self.json(cell.latency(self.root))
 
 
 class Data(Names):
@@ -104,10 +94,15 @@ class Data(Names):
 
 def data_of(results: Results, names: Names, columns: Sequence[str]) -> Data:
     """The results of the cells that ``names`` are of, in their order; ``columns`` are those of sentences beside their
-    scores. Raises InputError where they are not those of the config."""
-    cells = names.listed
-    frames = read_sets(results.root, systems_of(results.experiment, cells, results.root), columns)
-    require_of_config(results, cells)
+    scores. Raises InputError for cells of other settings than those of the config: after `snakemake --touch`, or where
+    older results were put back."""
+    experiment, cells, root = names.experiment, names.listed, results.root
+    frames = read_sets(root, systems_of(experiment, cells, root), columns)
+    checked = functools.cache(functools.partial(changes, experiment, root))
+    for cell in cells:
+        for _, place, change in checked(sets_of(experiment).home[cell], cell.testset):
+            if concerns(experiment, change.key, cell):
+                raise InputError(place, f"is older than the config: {told(change)}", OLD)
     return Data(names, results, *frames).of(cells)
 
 
@@ -119,21 +114,20 @@ def systems_of(experiment: Experiment, cells: Iterable[Cell], root: str) -> dict
     return systems
 
 
-def set_files(experiment: Experiment, root: str, cells: Iterable[Cell]) -> list[str]:
+def set_files(experiment: Experiment, cells: Iterable[Cell]) -> list[str]:
     """The translations and scores of the sets where cells are at home, with their headers; each file once."""
-    return [f"{folder}/{name}" for folder in systems_of(experiment, cells, root) for name in SET_FILES]
+    folders = systems_of(experiment, cells, experiment.results)
+    return [f"{folder}/{name}" for folder in folders for name in SET_FILES]
 
 
 def diagnostics_files(names: Names) -> list[str]:
-    """The diagnostics of the runs of a table's cells."""
     return [further_file(names.experiment.results, "diagnostics", cell) for cell in names.listed]
 
 
 # --- Whether results are those of the config.
 
 # What length methods declare that use a fit, by its name in the params.
-FITTED = {"length_statistics": ["uses_statistics"], "learned": ["learns"], "length_head": ["uses_length_head"]}
-ANY_FIT = [need for needs in FITTED.values() for need in needs]
+FITTED = {"length_statistics": "uses_statistics", "learned": "learns", "length_head": "uses_length_head"}
 OLD = "Run the workflow again: it makes only these again."
 MADE_FROM = "made_from."  # how the keys of params begin that say what a result is made from
 REMADE = f"{MADE_FROM}translations"  # of scores: also where a set has got more cells
@@ -147,7 +141,7 @@ def changes(experiment: Experiment, root: str, one: CellSet, testset: str) -> li
     """
     own: list[tuple[str, Path, Difference]] = []
     derived: list[tuple[str, Path, Difference]] = []
-    behind = specs_behind(experiment, one, testset)
+    behind = params.specs_behind(experiment, one, testset)
     specs = {moved(path, experiment.results, root): spec for path, spec in behind.items()}
     for place, record, change in changed_params(specs):
         if change.key not in ("cells", REMADE):
@@ -155,36 +149,23 @@ def changes(experiment: Experiment, root: str, one: CellSet, testset: str) -> li
     return own or derived
 
 
-def specs_behind(experiment: Experiment, one: CellSet, testset: str) -> dict[str, str]:
-    """The params of what is behind a set, but for its checkpoint, by path."""
-    run, used, root = one.run, paths.adapter_run(experiment, one.run), experiment.results
-    adapter, specs = paths.adapter_folder(experiment, run), {}
-    if adapter and experiment.adapters == "trained":
-        specs[f"{root}/corpus/{used.direction}/train.jsonl"] = params.corpus(experiment, used.direction)
-    specs[f"{root}/corpus/{run.direction}/test/{testset}.jsonl"] = params.testset(experiment, run.direction, testset)
-    if adapter:
-        specs[f"{adapter}/{FACTS}"] = params.any_adapter(experiment, used)
-    specs[one.translations(root)] = params.translation(experiment, one)
-    specs[one.scores(root)] = params.scores(experiment, one)
-    return specs
-
-
 def concerns(experiment: Experiment, key: str, cell: Cell) -> bool:
     """Whether a change of a set's params changes one of its cells. Those of another length method, reveal order or
     test set do not."""
-    kind, _, name = key.partition(".")
+    kind, _, rest = key.partition(".")
+    name = rest.partition(".")[0]
     methods = (cell.method, *origins(experiment, cell.method)) if cell.order else ()
     if kind == "cells":
         return False
     if kind == "methods":
-        return name.partition(".")[0] in methods
+        return name in methods
     if kind == "orders":
-        return name.partition(".")[0] == cell.order
-    if name.startswith("testset "):
-        return name == f"testset {cell.testset}"
-    if kind == "fits" or name.startswith("corpus "):  # training pairs, to which some length methods are fitted
-        fitted = FITTED.get(name.partition(".")[0], ANY_FIT)
-        return any(declares(experiment, method, need) for need in fitted for method in methods)
+        return name == cell.order
+    if rest.startswith("testset "):
+        return rest == f"testset {cell.testset}"
+    if kind == "fits" or rest.startswith("corpus "):  # training pairs, to which some length methods are fitted
+        needs = [FITTED[name]] if name in FITTED else FITTED.values()
+        return any(declares(experiment, method, need) for need in needs for method in methods)
     return True
 
 
@@ -199,17 +180,6 @@ def told(change: Difference) -> str:
     if ABSENT in (before, after):
         return f"{change.key} {'added' if before is ABSENT else 'removed'}"
     return str(change)
-
-
-def require_of_config(results: Results, cells: Iterable[Cell]) -> None:
-    """Raise :class:`InputError` for cells of other settings than those of the config: after `snakemake --touch`, or
-    where older results were put back."""
-    experiment = results.experiment
-    checked = functools.cache(functools.partial(changes, experiment, results.root))
-    for cell in cells:
-        for _, place, change in checked(sets_of(experiment).home[cell], cell.testset):
-            if concerns(experiment, change.key, cell):
-                raise InputError(place, f"is older than the config: {told(change)}", OLD)
 
 
 # --- A table or figure, whatever the config.
@@ -256,7 +226,6 @@ class Kind:
 
     @property
     def of_study(self) -> bool:
-        """Whether each study of its layout has one."""
         return self.cells is None
 
 
@@ -267,7 +236,7 @@ def table(caption: Caption, cells: Cells | None = None, **more: Any) -> Callable
 
 def figure(caption: Caption, cells: Cells | None = None, **more: Any) -> Callable[[Make], Kind]:
     """Makes a function ``data -> Figure`` a figure."""
-    return table(caption, cells, **{"rule": "figure", "signed": False, **more})
+    return table(caption, cells, rule="figure", signed=False, **more)
 
 
 # --- A table or figure of a config.
@@ -283,26 +252,16 @@ class Report:
         self.cells = kind.cells(experiment) if kind.cells else study_cells(experiment, name)
         self.names = Names(experiment, self.cells, name)
         self.names.shown_metrics = kind.metrics(self.names)
-        self.wanted = kind.wanted(self.names)
-
-    @property
-    def ready(self) -> bool:
-        return self.kind.ready(self.names)
+        self.wanted, self.ready = kind.wanted(self.names), kind.ready(self.names)
 
     @property
     def text(self) -> str:
         """The caption with the labels of metrics."""
         names, caption = self.names, self.kind.caption
-        words = {
-            "metric": names.metric.label,
-            "metrics": " and ".join(metric.label for metric in names.main_metrics()),
-            "zeros": ZEROS[names.statistics.wilcoxon_zeros],
-        }
         text = caption if isinstance(caption, str) else caption(names)
         # Not by str.format: a caption may have braces of its own.
-        for word, label in words.items():
-            text = text.replace(f"{{{word}}}", label)
-        return text
+        text = text.replace("{metric}", names.metric.label).replace("{zeros}", ZEROS[names.statistics.wilcoxon_zeros])
+        return text.replace("{metrics}", " and ".join(metric.label for metric in names.main_metrics()))
 
     def inputs(self) -> list[str]:
         """Every file that it reads: of the sets of its cells, of what its columns need, of test sentences in training;
@@ -311,14 +270,14 @@ class Report:
         sources = {SOURCES[name] for name in kind.columns}
         read: list[str] = []
         if kind.scored:
-            for path in set_files(self.experiment, root, cells):
+            for path in set_files(self.experiment, cells):
                 if "translations" in sources or not path.endswith(TRANSLATIONS):
                     read.append(path)
         for source in FURTHER:
             if source in sources:
                 read += [further_file(root, source, cell) for cell in cells]
         if kind.scored and kind.signed:
-            read += [f"{root}/{footnotes.overlap_file(cell)}" for cell in footnotes.overlapping(self.names)]
+            read += footnotes.overlap_files(self.names, root)
         return list(dict.fromkeys([*read, *kind.files(self.names)]))
 
     def shown(self, results: Results) -> Shown | Figure:
@@ -340,7 +299,7 @@ class Report:
     def write(self, outputs: Sequence[str]) -> None:
         """Make it and write its files, one for each of its endings, of the results in the same folder."""
         paths = dict(zip(self.endings, map(Path, outputs), strict=True))
-        shown = self.shown(Results(self.experiment, paths["csv"].parents[1]))
+        shown = self.shown(Results(paths["csv"].parents[1]))
         if isinstance(shown, Figure):
             render.write_csv(paths["csv"], shown.numbers)
             own = self.experiment.tables.matplotlibrc

@@ -46,7 +46,6 @@ def by_keys(frame: pd.DataFrame, *keys: str) -> dict[tuple[Any, ...], Any]:
 
 
 def places_of(numbers: pd.DataFrame) -> list[Any]:
-    """The directions and test sets of a frame, each once."""
     return [*dict.fromkeys(numbers[PLACE].itertuples(index=False, name=None))]
 
 
@@ -61,20 +60,16 @@ def ranked(names: Names, numbers: pd.DataFrame, setting: Sequence[str] = SETTING
 
 
 def score(row: Any, metric: Metric) -> str:
-    """Mean ± std, bold for the best."""
     text = formats.mean_std(row.mean, row.std, metric.decimals)
     return Bold(text) if row.best else text
 
 
 def closure(row: Any, baseline: str) -> str:
-    """Gap closure, bold for the best; Oracle's and the baseline's hold by definition where any run has a gap.
-
-    Fixed Ratio has none over the ratio with an EOS slot: how far it is below that one is not a share of a gap.
-    """
+    """Gap closure, bold for the best; Oracle's and the baseline's hold by definition where any run has a gap."""
     mean, std, runs = (getattr(row, f"{BASELINES[baseline]}_{value}") for value in ("mean", "std", "runs"))
     if runs and row.method in ("oracle", baseline):
         return "100%" if row.method == "oracle" else "0%"
-    # A distance of one fixed ratio from the other is no share of a gap.
+    # How far Fixed Ratio is below the ratio with an EOS slot is not a share of a gap.
     if row.method in BASELINES and baseline == "ratio_eos":
         return formats.NONE
     text = formats.closure(mean, std, runs, row.runs)

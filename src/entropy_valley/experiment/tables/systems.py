@@ -6,7 +6,7 @@ import csv
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -99,7 +99,6 @@ def by_cell(sentences: pd.DataFrame, value: str) -> dict[Key, pd.Series]:
 
 
 def of_runs(data: Data, scores: Mapping[Key, pd.Series], against: System) -> pd.DataFrame:
-    """The rows of single runs."""
     columns, first = data.study.columns, data.listed[0].backbone
     texts = by_cell(data.sentences, "hypothesis") if "changed" in columns else {}
     cells = data.cells.set_index([*TRAINED, *SYSTEM])
@@ -194,16 +193,6 @@ def of_means(
 # --- The columns that a study may ask for.
 
 
-class SystemRow(NamedTuple):
-    """A row of the table: its mean and deviation over runs, and its runs one by one."""
-
-    names: Names
-    against: System
-    mean: Any
-    std: Any
-    runs: pd.DataFrame
-
-
 class StudyColumn(NamedTuple):
     """A column that a study may ask for; ``decimals`` are those of a mean, ``note`` says how it is read."""
 
@@ -213,90 +202,59 @@ class StudyColumn(NamedTuple):
     note: str = ""
 
 
-def lead_text(row: SystemRow, _: str) -> str:
-    """The lead with its interval and p; of several runs the mean, and whether the intervals leave zero out."""
-    if system_of(row.mean) == row.against or pd.isna(row.mean.lead):
-        return formats.NONE
-    decimals, runs = row.names.metric.decimals, row.runs
-    if len(runs) == 1:
-        (run,) = runs.itertuples()
-        interval = formats.interval(run.lead, run.ci_low, run.ci_high, decimals)
-        return f"{interval}, {formats.p_statement(run.p_two_sided, row.names.statistics.resamples)}"
-    # Intervals of single runs are never pooled, only counted.
-    above, below = (runs["ci_low"] > 0).sum(), (runs["ci_high"] < 0).sum()
-    return f"{formats.signed(row.mean.lead, decimals)} ({above} above, {below} below 0 of {len(runs)} runs)"
+def text_of(names: Names, runs: pd.DataFrame, mean: Any, std: Any, column: str, decimals: str | int) -> str:
+    """The text of a system in a column, by default the mean over its runs with the deviation; ``decimals`` are those of
+    a mean."""
+    digits, resamples = names.metric.decimals, names.statistics.resamples
+    # Ascending; one for Fixed Ratio, none where the method has no grid.
+    ratios = grid(names.experiment, mean.method, mean.direction)
+    match column:
+        case "order":
+            return mean.order
+        case "steps":
+            return str(mean.steps)
+        case "probe_cap" | "forward_cap":  # at most so many probes a sentence, or so many passes with them
+            base = base_method(names.experiment, mean.method)
+            if base not in ("ev", "oracle", "ratio"):  # no number bounds the methods that are not ours
+                return formats.NONE
+            probes = len(ratios) if base == "ev" else 0  # EV has one for each ratio
+            steps = mean.steps if column == "forward_cap" else 0
+            # Without probes the number is exact.
+            return f"{'≤ ' * (probes > 0)}{steps + probes}"
+        case "candidates":
+            return str(len(ratios) or formats.NONE)
+        case "ratios":
+            return "–".join(dict.fromkeys(f"{ratio:g}" for ratio in ratios[:1] + ratios[-1:])) or formats.NONE
+        case "closure" | "closure_eos" | "closure_best":
+            # The distance of a fixed ratio from a better one is not a share of a gap.
+            if column != "closure" and mean.method in fixed_ratios(names):
+                return formats.NONE
+            return formats.closure(mean[column], std[column], runs[column].count(), len(runs))
+        case "closure_interval":
+            low, high = map(formats.percent, mean[[*LIMITS]])
+            return f"[{low}, {high}]" if low != formats.NOT_AVAILABLE else formats.NONE
+        case "lead" if pd.isna(mean.lead):  # also of the system that the others are compared with
+            return formats.NONE
+        case "lead" if len(runs) == 1:
+            (run,) = runs.itertuples()
+            interval = formats.interval(run.lead, run.ci_low, run.ci_high, digits)
+            return f"{interval}, {formats.p_statement(run.p_two_sided, resamples)}"
+        case "lead":
+            # Intervals of single runs are never pooled, only counted.
+            above, below = (runs["ci_low"] > 0).sum(), (runs["ci_high"] < 0).sum()
+            return f"{formats.signed(mean.lead, digits)} ({above} above, {below} below 0 of {len(runs)} runs)"
+        case "difference" if pd.isna(mean.difference):
+            return formats.NONE
+        case "difference":
+            interval = formats.interval(mean.difference, mean.difference_low, mean.difference_high, digits)
+            return f"{interval}, {formats.p_statement(mean.difference_p, resamples)}"
+        case "cost":
+            text = formats.mean_std(mean.cost, std.cost, 2)
+            return text if text == formats.NOT_AVAILABLE else f"{text}×"
+        case "changed" | "untouched":
+            return formats.dash(formats.percent(mean[column], std[column]))
+    return formats.mean_std(mean[column], std[column], int(decimals))
 
-
-def difference_text(row: SystemRow, _: str) -> str:
-    """From the first backbone, with its interval and p; of several runs by their mean, sentence by sentence."""
-    mean = row.mean
-    if pd.isna(mean.difference):
-        return formats.NONE
-    decimals = row.names.metric.decimals
-    interval = formats.interval(mean.difference, mean.difference_low, mean.difference_high, decimals)
-    return f"{interval}, {formats.p_statement(mean.difference_p, row.names.statistics.resamples)}"
-
-
-def limits_text(row: SystemRow, _: str) -> str:
-    low, high = map(formats.percent, row.mean[[*LIMITS]])
-    return f"[{low}, {high}]" if low != formats.NOT_AVAILABLE else formats.NONE
-
-
-def closure_text(row: SystemRow, column: str) -> str:
-    """The share of the gap; none of a fixed ratio over a better one, whose distance is not a share of a gap."""
-    if column != "closure" and row.mean.method in fixed_ratios(row.names):
-        return formats.NONE
-    return formats.closure(row.mean[column], row.std[column], row.runs[column].count(), len(row.runs))
-
-
-def cost_text(row: SystemRow, _: str) -> str:
-    text = formats.mean_std(row.mean.cost, row.std.cost, 2)
-    return text if text == formats.NOT_AVAILABLE else f"{text}×"
-
-
-def share_text(row: SystemRow, column: str) -> str:
-    return formats.dash(formats.percent(row.mean[column], row.std[column]))
-
-
-def ratios_of(row: SystemRow) -> list[float]:
-    """The candidate ratios, ascending; one for Fixed Ratio, none where the method has no grid."""
-    return grid(row.names.experiment, row.mean.method, row.mean.direction)
-
-
-def ratios_text(row: SystemRow, _: str) -> str:
-    ratios = ratios_of(row)
-    return "–".join(dict.fromkeys(f"{ratio:g}" for ratio in ratios[:1] + ratios[-1:])) or formats.NONE
-
-
-def cap_text(row: SystemRow, column: str) -> str:
-    """At most so many probes a sentence, or so many passes with them; a dash where no number bounds them."""
-    base = base_method(row.names.experiment, row.mean.method)
-    if base not in ("ev", "oracle", "ratio"):  # the methods that are ours
-        return formats.NONE
-    probes = len(ratios_of(row)) if base == "ev" else 0  # EV has one for each ratio
-    steps = row.mean.steps if column == "forward_cap" else 0
-    # Without probes the number is exact.
-    return f"{'≤ ' * (probes > 0)}{steps + probes}"
-
-
-TEXTS: dict[str, Callable[[SystemRow, str], str]] = {
-    "order": lambda row, _: row.mean.order,
-    "steps": lambda row, _: str(row.mean.steps),
-    "probe_cap": cap_text,
-    "forward_cap": cap_text,
-    "candidates": lambda row, _: str(len(ratios_of(row)) or formats.NONE),
-    "ratios": ratios_text,
-    "closure": closure_text,
-    "closure_interval": limits_text,
-    "closure_eos": closure_text,
-    BEST: closure_text,
-    "lead": lead_text,
-    "difference": difference_text,
-    "cost": cost_text,
-    "changed": share_text,
-    "untouched": share_text,
-}
-"""The text of a row in a column; in any other it is a mean with its deviation."""
 
 _LISTED = csv.DictReader(files.read_lines(Path(__file__).with_name("study_columns.csv")))
 COLUMNS = {row.pop("column"): StudyColumn(**row) for row in _LISTED}
@@ -317,7 +275,6 @@ def note(names: Names, column: str) -> str:
 
 
 def is_timed(names: Names) -> bool:
-    """Whether a column has measured seconds."""
     return bool(TIMED.keys() & {*names.study.columns})
 
 
@@ -340,19 +297,14 @@ def untimed_methods(names: Names) -> Iterator[str]:
             yield f"method {name!r} takes another's canvases and has no latency; remove it, or that column"
 
 
-READ: dict[str, Any] = {
-    "columns": ("hypothesis",),
-    "files": latencies,
-    "metrics": printed_metrics,
-}
-
-
 @table(
     "Systems beside each other, as a study of the config names them: scores, costs and the lead of one system over "
     "each of the others, sentence by sentence. Oracle takes the reference's length. The CSV has every run.",
+    columns=("hypothesis",),
+    files=latencies,
+    metrics=printed_metrics,
     tells=("backbone", "order", "steps", "pool"),
     problems=untimed_methods,
-    **READ,
 )
 def systems_table(data: Data) -> Shown:
     """A section for each backbone and direction, a row for each system, the columns that the study asks for. Bold are
@@ -376,17 +328,14 @@ def systems_table(data: Data) -> Shown:
         best = best_values(data, section[section["statistic"] == "mean"])
         for _, rows_of in section.groupby(SYSTEM, sort=False):
             # The runs come first, then their mean and their deviation.
-            *_, mean, std = (row for _, row in rows_of.iterrows())
-            row = SystemRow(data, against, mean, std, rows_of.iloc[:-2])
-            texts = [system_label(row)]
+            runs, mean, std = rows_of.iloc[:-2], rows_of.iloc[-2], rows_of.iloc[-1]
+            method, order = data.method_in(mean.method, mean.direction), data.order(mean.order)
+            texts = [system_label(method, order, mean, against[1:], data.study.columns)]
             for name, column in columns.items():
-                if name in TEXTS:
-                    text = TEXTS[name](row, name)
-                else:
-                    text = formats.mean_std(row.mean[name], row.std[name], int(column.decimals))
-                is_best = row.mean.method not in data.informed and row.mean.get(name) == best.get(name, math.nan)
+                text = text_of(data, runs, mean, std, name, column.decimals)
+                is_best = mean.method not in data.informed and mean.get(name) == best.get(name, math.nan)
                 texts.append(Bold(text) if is_best else text)
-            rows.append(Row(texts, heading(row), shaded=system_of(row.mean) == against))
+            rows.append(Row(texts, heading(data, mean), shaded=system_of(mean) == against))
     shares = [baseline for column, baseline in CLOSURES.items() if column in columns]
     timing = footnotes.timing([data.files.latency(cell) for cell in data.listed]) if is_timed(data) else []
     notes = [*study_notes(data, against), *footnotes.doubtful_gaps(data, shares), *timing]
@@ -404,24 +353,18 @@ def best_values(names: Names, means: pd.DataFrame) -> dict[str, float]:
     return best
 
 
-def system_label(row: SystemRow) -> str:
-    """The method; order and T unless they are the main ones or have a column. A method's own order has its name."""
-    (_, order, steps), names, mean = row.against, row.names, row.mean
-    parts = [names.method_in(mean.method, mean.direction)]
-    if "order" not in names.study.columns and mean.order not in (order, mean.method):
-        parts.append(names.order(mean.order))
-    if "steps" not in names.study.columns and mean.steps != steps:
-        parts.append(f"T = {mean.steps}")
-    return ", ".join(parts)
+def system_label(method: str, order: str, row: Any, usual: tuple[str, int], columns: Sequence[str] = ()) -> str:
+    """The printed method; printed order and T unless they are the usual ones or have a column. A method's own order
+    has its name."""
+    named = f", {order}" if "order" not in columns and row.order not in (usual[0], row.method) else ""
+    budget = f", T = {row.steps}" if "steps" not in columns and row.steps != usual[1] else ""
+    return f"{method}{named}{budget}"
 
 
-def heading(row: SystemRow) -> str:
-    """Where the systems of a section are compared."""
-    names, mean = row.names, row.mean
-    parts = [names.backbone(mean.backbone), names.place(mean.direction, mean.testset)]
-    if mean.get("pool"):
-        parts.append(f"pool of {mean.pool} training pairs")
-    return ", ".join([*parts, f"N = {mean.sentences:.0f}"])
+def heading(names: Names, mean: Any) -> str:
+    place = f"{names.backbone(mean.backbone)}, {names.place(mean.direction, mean.testset)}"
+    pool = f", pool of {mean.pool} training pairs" if mean.get("pool") else ""
+    return f"{place}{pool}, N = {mean.sentences:.0f}"
 
 
 def study_notes(names: Names, against: System) -> Iterator[str]:
@@ -448,10 +391,12 @@ def transfer_problems(names: Names) -> Iterator[str]:
     "{metric} of each length method by evaluation set and pool of training pairs, then Entropy-Valley minus Fixed "
     "ratio, sentence by sentence, with its 95 % confidence interval and two paired tests. Oracle takes the "
     "reference's length.",
+    columns=("hypothesis",),
+    files=latencies,
+    metrics=printed_metrics,
     tells=("backbone", "pool"),
     needs=("ratio", AGAINST),
     problems=transfer_problems,
-    **READ,
 )
 def transfer(data: Data) -> Shown:
     """A section for each backbone and direction, a group for each test set, a row for each pool and seed."""
@@ -525,7 +470,7 @@ def _points(names: Names, title: str, rows: pd.DataFrame, axes: Axes) -> None:
     drawn: list[Any] = []
     for row in rows.sort_values("mean", ascending=False, kind="stable").itertuples():
         marker, colour = looks[row.method]
-        label = _name(names, row, usual)
+        label = system_label(names.method(row.method).short, row.order, row, usual)
         if row.method == "oracle":
             drawn.append(axes.axhline(row.mean, color=colour, linestyle="--", linewidth=0.9, label=label))
             continue
@@ -540,16 +485,6 @@ def _points(names: Names, title: str, rows: pd.DataFrame, axes: Axes) -> None:
     axes.set_ylabel(names.metric.label)
     axes.set_title(title)
     axes.legend(handles=drawn, loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
-
-
-def _name(names: Names, row: Any, usual: tuple[str, int]) -> str:
-    """A system's short name, with its order and step budget where they are not those of most."""
-    parts = [names.method(row.method).short]
-    if row.order not in (usual[0], row.method):
-        parts.append(row.order)
-    if row.steps != usual[1]:
-        parts.append(f"T = {row.steps}")
-    return ", ".join(parts)
 
 
 def _passes_axis(axes: Axes, passes: pd.Series) -> None:

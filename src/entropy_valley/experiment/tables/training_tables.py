@@ -99,7 +99,7 @@ def settings_of_runs(data: Data) -> pd.DataFrame:
     """
     rows = []
     for run, path in adapter_files(data, data.files.root).items():
-        facts = files.read_json(data.files.file(path))
+        facts = data.files.json(path)
         spec = facts.get("spec", {})
         described = facts | spec
         settings = spec.get("training", {}) | {key: described[key] for key in RAN if key in described}
@@ -164,12 +164,8 @@ ORDER = (
 )
 
 
-def corpus_directions(experiment: Experiment) -> list[str]:
-    return list(dict.fromkeys(cell.direction for cell in matrix.all_cells(experiment)))
-
-
 def corpus_files(names: Names) -> Iterator[str]:
-    for name in corpus_directions(names.experiment):
+    for name in matrix.directions(names.experiment):
         yield f"{names.experiment.results}/corpus/{name}/corpus.json"
         yield f"{names.experiment.results}/corpus/{name}/length_ratios.json"
 
@@ -182,19 +178,20 @@ def corpus_numbers(data: Data) -> pd.DataFrame:
     ``length_ratio_p10`` and the like, of |y|/|x| of the training pairs in tokens.
     """
     rows = []
-    for name in corpus_directions(data.experiment):
-        counts = data.files.json(f"corpus/{name}/corpus.json")["counts"]
+    for name in matrix.directions(data.experiment):
+        folder = f"{data.files.root}/corpus/{name}"
+        counts = data.files.json(f"{folder}/corpus.json")["counts"]
         read, dropped = counts["read"], counts["filtered"]
         numbers = {"read": read, "dropped": dropped}
         # The reasons are in the record of the job alone.
-        reasons = files.read_json(record_path(f"{data.files.root}/corpus/{name}/train.jsonl"))["facts"]["dropped"]
+        reasons = files.read_json(record_path(f"{folder}/train.jsonl"))["facts"]["dropped"]
         for side, language in zip(SIDES, name.split("-"), strict=True):
             for reason in REASONS:
                 numbers[f"dropped_{side}_{reason}"] = reasons.get(language, {}).get(reason, 0)
         numbers["kept"] = read - dropped
         numbers |= {"train": counts["train"], "dev": counts["dev"]}
         rows += [(name, "", metric, value) for metric, value in numbers.items()]
-        for backbone, ratios in data.files.json(f"corpus/{name}/length_ratios.json").items():
+        for backbone, ratios in data.files.json(f"{folder}/length_ratios.json").items():
             rows += [(name, backbone, f"length_ratio_{metric}", ratios[metric]) for metric in RATIOS]
     return pd.DataFrame(rows, columns=["direction", "backbone", "metric", "value"])
 
@@ -209,14 +206,14 @@ def corpus_numbers(data: Data) -> pd.DataFrame:
 )
 def corpus(data: Data) -> Shown:
     """A column for each direction whose pairs train a backbone; a row for each number."""
-    experiment, directions = data.experiment, corpus_directions(data.experiment)
+    experiment, directions = data.experiment, matrix.directions(data.experiment)
     numbers = corpus_numbers(data)
     values = numbers.set_index(["direction", "backbone", "metric"])["value"].to_dict()
     columns = aligned("l", "") + aligned("r", *map(formats.direction, directions))
     # Directions of one config may draw from several sources.
     rows = [Row(["Source", *(experiment.directions[name].train for name in directions)], "Pairs")]
     for key, label in COUNTED.items():
-        rows.append(Row([label, *(_count(values[name, "", key]) for name in directions)], "Pairs"))
+        rows.append(Row([label, *(f"{values[name, '', key]:,.0f}" for name in directions)], "Pairs"))
     # Lengths in tokens depend on the tokenizer, so each has a row.
     backbones = dict.fromkeys(backbone for name in directions for backbone in tokenizers(experiment, name))
     spread = " ".join(["{:.2f}"] * len(RANGE))
@@ -231,17 +228,12 @@ def corpus(data: Data) -> Shown:
     limits: dict[str, None] = {}
     digests = []
     for name in directions:
-        facts = data.files.json(f"corpus/{name}/corpus.json")
+        facts = data.files.json(f"{data.files.root}/corpus/{name}/corpus.json")
         for language, units in facts["filters"].items():
             texts = [f"{low:,}–{high:,} {unit}" for unit, (low, high) in units.items()] or ["none"]
             # Two directions share a language, and its limits.
             limits |= dict.fromkeys(f"{language.capitalize()} {text}" for text in texts)
-        pairs = _count(values[name, "", "train"])
-        title = f"Digest of the training pairs of {formats.direction(name)}, N = {pairs}:"
-        digests.append((title, facts["digest"]["train"]))
+        pairs = f"{formats.direction(name)}, N = {values[name, '', 'train']:,.0f}"
+        digests.append((f"Digest of the training pairs of {pairs}:", facts["digest"]["train"]))
     notes = [f"Length filters, both ends included: {', '.join(limits)}."] * bool(limits) + [ORDER]
     return Shown(numbers, columns, rows, notes, signatures=digests)
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}"
