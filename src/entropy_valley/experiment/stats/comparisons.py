@@ -6,7 +6,6 @@ frame of sentences, see :mod:`.frames`, or scores with a row for each sentence a
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle"
 
 def compare(sentences: pd.DataFrame, metric: str, how: Analysis) -> pd.DataFrame:
     """The COMPARISONS in every run, one row each: the columns of MATCHED, the methods ``first`` and ``second``, the
-    ``metric``, the fields of :class:`PairedTest` and ``bootstrap_seed``.
+    ``metric``, the values of :func:`paired_test` and ``bootstrap_seed``.
 
     Runs are tested one by one: the sentences of two seeds are the same sentences, never a larger sample.
     """
@@ -59,7 +58,7 @@ def compare_autoregressive(sentences: pd.DataFrame, metric: str, how: Analysis) 
 
 def _tested(run: Mapping[str, Any], first: pd.Series, second: pd.Series, metric: str, how: Analysis) -> dict[str, Any]:
     named = {"first": first.name, "second": second.name, "metric": metric}
-    return {**run, **named, **asdict(paired_test(first, second, how)), "bootstrap_seed": how.seed}
+    return {**run, **named, **paired_test(first, second, how), "bootstrap_seed": how.seed}
 
 
 def of_shared_seeds(cells: pd.DataFrame) -> pd.DataFrame:

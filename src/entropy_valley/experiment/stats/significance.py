@@ -1,7 +1,6 @@
 """Paired tests of two systems on the same sentences: bootstrap, Wilcoxon signed-rank, Cohen's d."""
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -40,32 +39,17 @@ TEXTS = Analysis(resamples=10_000, seed=0)
 """The readings of the paper's text."""
 
 
-@dataclass(frozen=True)
-class PairedTest:
-    """First minus second system over one run's sentences.
+BOOTSTRAP = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")  # of a paired test
+
+
+def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> dict[str, float]:
+    """First minus second system over one run's sentences; both have the scores of the same (sentences,) in one order.
 
     ``ci_low`` and ``ci_high`` are the percentile bootstrap's 95 % limits of the mean difference ``delta``.
     ``p_one_sided`` is the share of resamples with a mean difference <= 0, ``p_two_sided`` twice the smaller of the
     shares on either side of zero, at most 1. Either may be exactly 0: it then means less than 1/``resamples``, and
     two-sided less than twice that. All four are NaN for a single sentence, which says nothing of a spread.
-    """
-
-    delta: float
-    ci_low: float
-    ci_high: float
-    p_one_sided: float
-    p_two_sided: float
-    wilcoxon_p: float
-    cohens_d: float
-    sentences: int
-    resamples: int
-
-
-BOOTSTRAP = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")  # of a paired test
-
-
-def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> PairedTest:
-    """Test whether the first system's sentence scores lead the second's; both have shape (sentences,), same order.
+    ``wilcoxon_p`` and ``cohens_d`` are those of the functions below; ``sentences`` and ``resamples`` are counts.
 
     The bootstrap draws sentences with a generator of its own: two tests over equally many sentences see the same
     resamples, and a test does not depend on those before it.
@@ -77,17 +61,17 @@ def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> P
     not_above, not_below = float(np.mean(means <= 0)), float(np.mean(means >= 0))
     if len(differences) == 1:  # each resample is the sentence itself
         low = high = not_above = not_below = math.nan
-    return PairedTest(
-        delta=float(_rounded(differences.mean())),
-        ci_low=float(low),
-        ci_high=float(high),
-        p_one_sided=not_above,
-        p_two_sided=float(np.minimum(1.0, 2 * min(not_above, not_below))),
-        wilcoxon_p=wilcoxon_p(differences, how.wilcoxon_zeros),
-        cohens_d=cohens_d(differences, how.cohen),
-        sentences=len(differences),
-        resamples=how.resamples,
-    )
+    return {
+        "delta": float(_rounded(differences.mean())),
+        "ci_low": low,
+        "ci_high": high,
+        "p_one_sided": not_above,
+        "p_two_sided": np.minimum(1.0, 2 * min(not_above, not_below)),
+        "wilcoxon_p": wilcoxon_p(differences, how.wilcoxon_zeros),
+        "cohens_d": cohens_d(differences, how.cohen),
+        "sentences": len(differences),
+        "resamples": how.resamples,
+    }
 
 
 def bootstrap_means(differences: np.ndarray, resamples: int, seed: int, generator: Generator = "pcg64") -> np.ndarray:

@@ -7,7 +7,6 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -144,7 +143,7 @@ def tested(
     """The paired test of two systems, its fields by the names of their columns; NaN without either system."""
     if first is None or second is None:
         return dict.fromkeys(columns.values(), math.nan)
-    test = asdict(paired_test(first, second, names.statistics))
+    test = paired_test(first, second, names.statistics)
     return {column: test[name] for name, column in columns.items()}
 
 

@@ -7,7 +7,6 @@ import functools
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,7 +137,7 @@ def check_numbers(data: Data) -> pd.DataFrame:
 
     Checks: ``sweep`` (items first, lowest, last; metrics ratio and entropy), ``chosen`` (item: the place of a nominal
     ratio in EV's grid, from 1; metrics ratio, share and count, the mean over seeds), ``score`` (item: a method; mean,
-    std) and ``test`` (item: what EV is compared with; the fields of :class:`PairedTest`, run by run).
+    std) and ``test`` (item: what EV is compared with; the values of :func:`paired_test`, run by run).
     """
     rows: list[tuple[Any, ...]] = []
 
@@ -173,7 +172,7 @@ def check_numbers(data: Data) -> pd.DataFrame:
             # The mean over permutations is one system: each alone is one draw of it.
             methods = [method for method in of_run if re.fullmatch(rf"{name}(_\d+)?", method)]
             if methods:
-                test = asdict(paired_test(of_run[METHOD], of_run[methods].mean(axis=1), how))
+                test = paired_test(of_run[METHOD], of_run[methods].mean(axis=1), how)
                 place = (run["direction"], run["testset"])
                 add("test", place, run["seed"], name, **test, bootstrap_seed=how.seed, systems=len(methods))
     return pd.DataFrame(rows, columns=[*PLACE, "seed", "check", "item", "metric", "value"])
