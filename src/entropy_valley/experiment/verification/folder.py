@@ -24,8 +24,8 @@ from entropy_valley.results import (
     Record,
     System,
     entries,
-    header_path,
     read_record,
+    record_path,
     require_sound,
 )
 from entropy_valley.texts import shown
@@ -33,7 +33,7 @@ from entropy_valley.texts import shown
 SKIPPED = ("store", "work", "logs")  # folders of the results that no table reads
 FILES = "records and the files in them"  # a part of the report
 MOST_BYTES = 2**31  # of a file of rows
-HEADER = header_path(TRANSLATIONS).name
+HEADER = record_path(TRANSLATIONS).name
 REMEDY = "Get the file again from where the folder comes from, or make the result again."
 Row = Mapping[str, Any]  # of a file of rows, with its ``line``
 
@@ -108,7 +108,7 @@ class Cell:
 
     @property
     def header(self) -> str:
-        return header_path(self.file).as_posix()
+        return record_path(self.file).as_posix()
 
 
 class Folder:
@@ -172,7 +172,7 @@ class Folder:
     def cells(self, report: Report, home: str, name: str) -> list[Cell]:
         """The cells of a set in its translations or scores."""
         file = f"{home}/{name}"
-        header = header_path(file).as_posix()
+        header = record_path(file).as_posix()
         cells = []
         with report.reading("rows", file):
             if record := self.records.get(header):
