@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
 from entropy_valley.experiment.stats.significance import Analysis, paired_test
+from entropy_valley.experiment.tables.paired_tests import compare, compare_autoregressive, of_shared_seeds
 
 HOW = Analysis(resamples=50, seed=3)
 KEY = {"backbone": "tiny", "direction": "en-zh", "testset": "test", "pool": "", "order": "med", "steps": 8}

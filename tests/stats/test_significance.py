@@ -47,7 +47,7 @@ def test_a_mean_of_exactly_zero_is_zero(pairs):
     """Sums of tenths miss 0 in floating point; shares and limits are those of whole numbers."""
     first, second = (np.array(scores) for scores in zip(*pairs, strict=True))
     test = paired_test(first / 10, second / 10, how(400, 3))
-    exact = bootstrap_means(10 * (first - second), 400, 3)
+    exact = bootstrap_means(10 * (first - second), how(400, 3))
     low, high = np.quantile(exact, (0.025, 0.975))
     assert test["p_one_sided"] == np.mean(exact <= 0)
     assert test["p_two_sided"] == min(1, 2 * min(np.mean(exact <= 0), np.mean(exact >= 0)))

@@ -9,7 +9,6 @@ from pydantic import Field, PositiveInt
 
 from entropy_valley.settings import RandomSeed, Section
 
-Generator = Literal["pcg64", "random_state"]
 Zeros = Literal["pratt", "wilcox"]
 Deviation = Literal["sample", "population"]
 LEVELS = (0.025, 0.975)  # quantiles of a percentile bootstrap: its 95 % limits
@@ -24,7 +23,7 @@ class Analysis(Section):
 
     resamples: PositiveInt = Field(le=1_000_000, description="of the paired bootstrap")
     seed: RandomSeed = Field(description="of its draws")
-    generator: Generator = Field(
+    generator: Literal["pcg64", "random_state"] = Field(
         "pcg64", description="of its draws: NumPy's default, or that of `RandomState`, as in the authors' code"
     )
     wilcoxon_zeros: Zeros = Field(
@@ -35,14 +34,10 @@ class Analysis(Section):
     )
 
 
-TEXTS = Analysis(resamples=10_000, seed=0)
-"""The readings of the paper's text."""
-
-
 BOOTSTRAP = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")  # of a paired test
 
 
-def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> dict[str, float]:
+def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis) -> dict[str, float]:
     """First minus second system over one run's sentences; both have the scores of the same (sentences,) in one order.
 
     ``ci_low`` and ``ci_high`` are the percentile bootstrap's 95 % limits of the mean difference ``delta``.
@@ -55,7 +50,7 @@ def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> d
     resamples, and a test does not depend on those before it.
     """
     differences = _rounded(np.asarray(first, dtype=float) - np.asarray(second, dtype=float))
-    means = bootstrap_means(differences, how.resamples, how.seed, how.generator)
+    means = bootstrap_means(differences, how)
     low, high = np.quantile(means, LEVELS)
     # A mean of exactly 0 counts on both sides.
     not_above, not_below = float(np.mean(means <= 0)), float(np.mean(means >= 0))
@@ -74,17 +69,18 @@ def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> d
     }
 
 
-def bootstrap_means(differences: np.ndarray, resamples: int, seed: int, generator: Generator = "pcg64") -> np.ndarray:
-    """Means of ``resamples`` samples drawn with replacement from (sentences,) differences; shape (resamples,).
+def bootstrap_means(differences: np.ndarray, how: Analysis) -> np.ndarray:
+    """Means of samples drawn with replacement from differences of shape (sentences,), or (sentences, values) to draw
+    several together; shape (resamples,) or (resamples, values).
 
     Works through chunks of bounded size; their number changes neither the draws nor the means. A mean that only
     :data:`ROUNDING` keeps from 0 is 0: whether a limit is above 0 may depend on it.
     """
     count = len(differences)
     chunk = max(1, CHUNK_VALUES // count)
-    sizes = [min(chunk, resamples - start) for start in range(0, resamples, chunk)]
-    legacy = generator == "random_state"
-    draw = np.random.RandomState(seed).randint if legacy else np.random.default_rng(seed).integers
+    sizes = [min(chunk, how.resamples - start) for start in range(0, how.resamples, chunk)]
+    is_legacy = how.generator == "random_state"
+    draw = np.random.RandomState(how.seed).randint if is_legacy else np.random.default_rng(how.seed).integers
     return _rounded(np.concatenate([differences[draw(0, count, size=(size, count))].mean(axis=1) for size in sizes]))
 
 

@@ -15,9 +15,15 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.experiment.config.methods import base_method, grid, is_ratio_without_slot, reassigned_methods
 from entropy_valley.experiment.frames import PLACE, SYSTEM
-from entropy_valley.experiment.stats.comparisons import LIMITS, closure_limits
 from entropy_valley.experiment.stats.significance import paired_test
-from entropy_valley.experiment.stats.summary import BASELINES, closure, may_be_chance, with_costs
+from entropy_valley.experiment.stats.summary import (
+    BASELINES,
+    LIMITS,
+    closure,
+    closure_limits,
+    may_be_chance,
+    with_costs,
+)
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.report import (
     AGAINST,
