@@ -17,7 +17,7 @@ from pathlib import Path
 
 from entropy_valley import files, load_results
 from entropy_valley.experiment.frames import read_sets
-from entropy_valley.results import SCORES, TRANSLATIONS, Record, System, header_path, tidy
+from entropy_valley.results import SCORES, TRANSLATIONS, Record, System, record_path, tidy
 
 SENTENCES = 2037
 BACKBONES, DIRECTIONS, SEEDS = ("llada-8b", "dream-7b", "diffullama-7b"), ("en-zh", "zh-en", "en-de"), (1, 2, 3)
@@ -63,7 +63,7 @@ def write(root: Path) -> None:
             files.write_jsonl(path, tidy(parts))
             facts = [{**system._asdict(), "sentences": SENTENCES} for system in parts]
             outputs = {name: {"digest": files.file_digest(path)}}
-            Record("score", str(path), {}, {}, outputs, {"cells": facts}).write(header_path(path))
+            Record("score", str(path), {}, {}, outputs, {"cells": facts}).write(record_path(path))
 
 
 def load(root: str, part: str) -> None:

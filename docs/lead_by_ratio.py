@@ -11,11 +11,12 @@ from check_numbers import RESULTS
 from keep_tables import commit
 
 from entropy_valley import files, load_results, machine
-from entropy_valley.experiment.stats.significance import LEVELS, bootstrap_means
+from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
 
 FOLDER = RESULTS / "lead_by_ratio"
 SENTENCE = ["direction", "testset", "id"]
 BOUNDS = [-np.inf, -3, -1, 0, 2, np.inf]  # in slots, above the first and up to the second
+HOW = Analysis(resamples=10_000, seed=1)
 GROUPS = ["3_or_more_too_short", "1_or_2_too_short", "right", "1_or_2_too_long", "3_or_more_too_long"]
 
 
@@ -33,7 +34,7 @@ def table(of_sentences: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (testset, group), part in of_sentences.groupby(["testset", groups], observed=True):
         lead = part["lead"].to_numpy()
-        low, high = np.quantile(bootstrap_means(lead, 10_000, 1), LEVELS)
+        low, high = np.quantile(bootstrap_means(lead, HOW), LEVELS)
         whole = of_sentences["lead"][of_sentences["testset"] == testset].sum()
         row = {"testset": testset, "ratio_eos": group, "sentences": len(lead), "lead": lead.mean()}
         rows.append(row | {"lead_low": low, "lead_high": high, "share": lead.sum() / whole})

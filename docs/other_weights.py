@@ -23,7 +23,7 @@ from entropy_valley.experiment.config import load, matrix, params, paths
 from entropy_valley.experiment.config.matrix import Cell, CellSet, Run
 from entropy_valley.experiment.config.methods import method_settings
 from entropy_valley.experiment.config.schema import Experiment
-from entropy_valley.experiment.stats.significance import LEVELS, bootstrap_means
+from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.experiment.stats.summary import closure
 from entropy_valley.lengths import logit, make_method
 from entropy_valley.lengths.ev import CONSTANTS
@@ -41,6 +41,7 @@ FOLDER = RESULTS / "weights"
 CONFIGS = {"findings": "grammar-2", "tatoeba": "tatoeba"}  # a config, and the test set of its study ev_fit
 FRESH = "tatoeba"  # a config whose development pairs no weight of other runs has seen: they are tested on, too
 PAIRS_OF = (10, 25, 50, 100)  # development pairs of the run itself
+HOW = Analysis(resamples=10_000, seed=1)  # of the intervals
 MOST = 100  # of every other run
 BASELINES = {"ratio": "gap_closure", "ratio_eos": "gap_closure_eos"}
 COMPARED = ("oracle", *BASELINES, "ev", "ev_line")
@@ -182,7 +183,7 @@ def _resampled(of_run: Mapping[Run, pd.DataFrame]) -> pd.DataFrame:
         / sum(run.direction == direction for run in of_run)
         for direction in dict.fromkeys(run.direction for run in of_run)
     }
-    total = sum(bootstrap_means(scores.to_numpy(), 10_000, 1) for scores in by_direction.values())
+    total = sum(bootstrap_means(scores.to_numpy(), HOW) for scores in by_direction.values())
     return pd.DataFrame(total / len(by_direction), columns=next(iter(of_run.values())).columns)
 
 

@@ -135,7 +135,7 @@ class Bench:
         cell = System(*spec["cells"][0])
         entry = {
             key: value
-            for key, value in results.entries(results.header_path(self.out))[cell].items()
+            for key, value in results.entries(results.record_path(self.out))[cell].items()
             if key not in System._fields
         }
         return results.systems(self.out)[results.system_of(cell)], entry

@@ -32,7 +32,7 @@ from entropy_valley.experiment.config.matrix import Cell, sets_of
 from entropy_valley.experiment.tables import document, pages
 from entropy_valley.experiment.tables.render import Shown
 from entropy_valley.experiment.tables.report import Results
-from entropy_valley.results import SCORES, TRANSLATIONS, System, header_path, system_of, tidy
+from entropy_valley.results import SCORES, TRANSLATIONS, System, record_path, system_of, tidy
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "tests/tables/finished"
@@ -190,7 +190,7 @@ def fit(root: Path, experiment: Experiment, *keys: str) -> None:
 
 def all_records(root: Path) -> list[Path]:
     """Every header in a folder of results."""
-    headers = (place for name in (TRANSLATIONS, SCORES) for place in root.rglob(header_path(name).name))
+    headers = (place for name in (TRANSLATIONS, SCORES) for place in root.rglob(record_path(name).name))
     return [*root.rglob(f"*{results.ENDING}"), *headers]
 
 
@@ -203,7 +203,7 @@ def _records(path: Path) -> list[Path]:
 def _read(path: Path) -> dict[System, tuple[list[dict[str, Any]], dict[str, Any]]]:
     """The rows and the entry of each cell."""
     found: dict[System, tuple[list[dict[str, Any]], dict[str, Any]]] = {}
-    for entry in files.read_json(header_path(path))["facts"]["cells"]:
+    for entry in files.read_json(record_path(path))["facts"]["cells"]:
         found[System(*(entry.pop(key) for key in System._fields))] = ([], entry)
     for row in files.read_jsonl(path) if path.stat().st_size else []:
         found[System(*(row.pop(key) for key in System._fields))][0].append(row)

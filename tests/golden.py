@@ -228,7 +228,7 @@ class Stages:
         run_here("score", job, read, {"rows": out, "header": out.with_suffix(".json")}, execution)
         return [
             results.systems(out)[cell],
-            without(results.entries(results.header_path(out))[cell], *System._fields, "copies"),
+            without(results.entries(results.record_path(out))[cell], *System._fields, "copies"),
         ]
 
     def human_evaluation(self) -> Any:

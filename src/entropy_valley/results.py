@@ -63,11 +63,6 @@ def system_of(cell: Any) -> System:
     return System(cell.testset, cell.method, cell.order, cell.steps)
 
 
-def header_path(path: str | Path) -> Path:
-    """The header of a file of rows."""
-    return Path(path).with_suffix(".json")
-
-
 def moved(path: str, root: str, here: str) -> str:
     """A path below ``root`` below ``here`` instead: results of a module with a prefix, or in a storage, are elsewhere
     than the config says."""
@@ -105,8 +100,8 @@ def entries(path: Path) -> dict[System, dict[str, Any]]:
 # --- The header of a result: what it was made from.
 
 ENDING = ".made.json"
-SET_FILES = [TRANSLATIONS, "translations.json", SCORES, "scores.json"]
-HEADERS = {"translations.json", "scores.json"}
+HEADERS = ("translations.json", "scores.json")
+SET_FILES = (TRANSLATIONS, HEADERS[0], SCORES, HEADERS[1])
 CODE = {".py", ".json", ".csv"}  # the endings of the package's files that make numbers, and the folders with them
 COMPUTING = ("data", "decoding", "experiment/demo", "lengths", "model", "scoring", "training", "translation")
 SHORT = 12  # hex digits of a digest in print

@@ -94,7 +94,7 @@ class Set:
         cells = [System(*cell) for cell in spec["cells"]]
         assert list(results.systems(self.out)) == cells
         return {
-            cell: (results.systems(self.out)[cell], results.entries(results.header_path(self.out))[cell])
+            cell: (results.systems(self.out)[cell], results.entries(results.record_path(self.out))[cell])
             for cell in cells
         }
 

@@ -55,7 +55,7 @@ def job(tmp_path, comet_folder, other_folders, segments):
             sets.write(*self.arguments(name, cells, **more))
             out = tmp_path / name / SCORES
             return {
-                cell: (results.systems(out)[cell], results.entries(results.header_path(out))[cell]) for cell in cells
+                cell: (results.systems(out)[cell], results.entries(results.record_path(out))[cell]) for cell in cells
             }
 
     return Scoring()
@@ -67,7 +67,7 @@ def test_a_header_says_of_what_the_scores_were_made(job, tmp_path, comet_folder)
     header = Path(out).with_suffix(".json")
     inputs = {"translations": translations, "testsets": read, "comet": []}
     run_here("score", spec, inputs, {"rows": out, "header": header}, how)
-    system = results.entries(results.header_path(out))[EV]
+    system = results.entries(results.record_path(out))[EV]
     assert "|model:embedded|" in system["signatures"]["toy_comet"] and "tok:zh" in system["signatures"]["bleu"]
     assert system["digests"]["testset"] == files.file_digest(tmp_path / "test.jsonl")
     assert system["digests"]["comet"] == files.file_digest(comet_folder / comet_checkpoint.CHECKPOINT)

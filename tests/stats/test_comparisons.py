@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 from entropy_valley.errors import InputError
-from entropy_valley.experiment.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
 from entropy_valley.experiment.stats.significance import Analysis, paired_test
+from entropy_valley.experiment.tables.paired_tests import compare, compare_autoregressive, of_shared_seeds
 
 HOW = Analysis(resamples=50, seed=3)
 KEY = {"backbone": "tiny", "direction": "en-zh", "testset": "test", "pool": "", "order": "med", "steps": 8}
@@ -33,7 +33,7 @@ def test_sentences_are_paired_by_their_id_and_drawn_in_their_order():
     tests = compare(rows, "comet", HOW).set_index(["first", "second"])
     assert tests.loc[("ev", "ratio"), ["ci_low", "ci_high"]].tolist() == pytest.approx([0.1, 0.1])
     expected = paired_test(SCORES[1, "oracle"], SCORES[1, "ev"], HOW)
-    assert tests.loc[("oracle", "ev"), ["ci_low", "ci_high"]].tolist() == [expected.ci_low, expected.ci_high]
+    assert tests.loc[("oracle", "ev"), ["ci_low", "ci_high"]].tolist() == [expected["ci_low"], expected["ci_high"]]
     assert list(tests.index) == [("ev", "ratio"), ("oracle", "ev"), ("oracle", "ratio")]
     shuffled = pd.concat([rows[:4], rows[4:].sample(frac=1, random_state=1)])
     assert compare(shuffled, "comet", HOW).set_index(["first", "second"]).loc[tests.index].equals(tests)

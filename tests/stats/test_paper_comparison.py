@@ -6,8 +6,7 @@ import math
 import pandas as pd
 import pytest
 
-from entropy_valley.experiment.stats.our_numbers import OurTables
-from entropy_valley.experiment.stats.paper_numbers import means
+from entropy_valley.experiment.stats.paper_numbers import OurTables, means
 from entropy_valley.experiment.tables.paper_comparison import compare
 
 MAIN = """\

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from entropy_valley.experiment.frames import Frames
-from entropy_valley.experiment.stats.comparisons import closure_limits
 from entropy_valley.experiment.stats.significance import Analysis, bootstrap_means
-from entropy_valley.experiment.stats.summary import closure, doubtful_gaps, summary
+from entropy_valley.experiment.stats.summary import closure, closure_limits, doubtful_gaps, summary
 from entropy_valley.scoring.metrics import Metric
 
 COMET, TER = Metric("comet", "COMET", 4), Metric("ter", "TER", 1, higher_is_better=False)
@@ -88,7 +87,7 @@ class TestMeansOverRuns:
 @pytest.mark.parametrize("gap", [0.0, 0.28, 0.34, 3.0])
 def test_limits_need_a_gap_in_all_but_one_of_40_resamples(gap):
     oracle = pd.Series(np.tile(NOISE, 10) + gap)
-    without = np.mean(bootstrap_means(oracle.to_numpy(), 400, 1) <= 0)
+    without = np.mean(bootstrap_means(oracle.to_numpy(), Analysis(resamples=400, seed=1)) <= 0)
     limits = closure_limits(oracle / 2, 0 * oracle, oracle, Analysis(resamples=400, seed=1))
     if without > 1 / 40:
         assert all(map(math.isnan, limits.values()))

@@ -9,8 +9,7 @@ from entropy_valley.experiment.config import base_files, load_files
 from entropy_valley.experiment.config.load import load_merged, merge, overlay
 from entropy_valley.experiment.config.matrix import sets_of
 from entropy_valley.experiment.stats.job_costs import finished_seconds, gpus, stage_hours
-from entropy_valley.experiment.stats.our_numbers import OurTables
-from entropy_valley.experiment.stats.paper_numbers import find
+from entropy_valley.experiment.stats.paper_numbers import OurTables, find
 from entropy_valley.experiment.tables.report import Data, Results
 
 

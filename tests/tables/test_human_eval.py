@@ -8,8 +8,7 @@ from entropy_valley import files
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import base_files, load_files
 from entropy_valley.experiment.config.load import load_merged, merge, overlay
-from entropy_valley.experiment.stats.our_numbers import OurTables
-from entropy_valley.experiment.stats.paper_numbers import numbers
+from entropy_valley.experiment.stats.paper_numbers import OurTables, numbers
 from entropy_valley.experiment.tables.human_eval import systems
 
 

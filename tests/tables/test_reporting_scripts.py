@@ -7,7 +7,7 @@ import pytest
 
 from entropy_valley.experiment import tables
 from entropy_valley.experiment.config import base_files, load_files
-from entropy_valley.experiment.stats import our_numbers, paper_numbers
+from entropy_valley.experiment.stats import paper_numbers
 from entropy_valley.experiment.tables import render
 from entropy_valley.experiment.tables.render import Column, Row, Shown
 from entropy_valley.experiment.tables.report import table
@@ -31,7 +31,7 @@ def test_each_number_of_the_paper_that_is_compared_has_its_columns(run):
     configured, kept = tables.configured(load_files(base_files(), tables.problems)), finished.golden()
     mine = {report.key: name for name, report in tables.configured(run.experiment).items()}
     for number in paper_numbers.numbers().values():
-        if number.table and number.table != our_numbers.CONFIG:
+        if number.table and number.table != paper_numbers.CONFIG:
             key = configured[f"tables/{number.table}"].key
             header = kept[f"{mine[key]}.csv"].splitlines()[0].split(",")
             columns = re.findall(r"\b[a-z]\w*", f"{number.column} {re.sub('=[^;]*', ' ', number.where)}")

@@ -166,7 +166,7 @@ def test_verify_finds_a_forged_text_by_decoding_it_again(copied):
     folder = verification.Folder(copied, verification.Report())
     drawn, row = next(again.drawn(folder, verification.Report(), 1))
     tokens = [*row["tokens"][:-1], 300]
-    text = folder.prompt(drawn.run[1]).text(tokens)
+    text = folder.prompt(drawn.backbone).text(tokens)
     key = {**drawn.system._asdict(), "id": row["id"]}
     changed(copied / drawn.file, lambda row: row | {"tokens": tokens, "hypothesis": text}, **key)
     sealed(copied, "results/smallest")

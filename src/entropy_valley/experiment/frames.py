@@ -43,8 +43,8 @@ from entropy_valley.results import (
     TRANSLATIONS,
     System,
     entries,
-    header_path,
     read_record,
+    record_path,
     require_sound,
 )
 
@@ -128,7 +128,7 @@ def read_sets(root: str | Path, folders: Mapping[str, Iterable[System] | None], 
         run, rows, described = run_of(Path(folder)), _rows_of_set(folder, columns), _cells_of_set(folder)
         for system in described if wanted is None else wanted:
             if system not in described:
-                raise InputError(header_path(f"{folder}/{SCORES}"), f"has nothing of {system.label}", REMEDY)
+                raise InputError(record_path(f"{folder}/{SCORES}"), f"has nothing of {system.label}", REMEDY)
             # Systems are compared sentence by sentence.
             if not rows[system].index.equals(order.setdefault((run["direction"], system.testset), rows[system].index)):
                 problem = "has not the sentences of other results of its test set, in their order"
@@ -200,7 +200,7 @@ def _by_system(frame: pd.DataFrame) -> dict[System, pd.DataFrame]:
 
 def _cells_of_set(folder: str) -> dict[System, dict[str, Any]]:
     """What the headers of a set say of each system, costs per sentence."""
-    headers = [Path(folder, header_path(name)) for name in (TRANSLATIONS, SCORES)]
+    headers = [Path(folder, record_path(name)) for name in (TRANSLATIONS, SCORES)]
     translated, scored = map(entries, headers)
     described, record = {}, read_record(headers[0])
     for system, scores in scored.items():

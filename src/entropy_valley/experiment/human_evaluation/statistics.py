@@ -49,8 +49,8 @@ def of_all(ratings: pd.DataFrame, how: Analysis) -> dict[str, float]:
     values: dict[str, float] = {"sentences": len(means), **_counts(choices)}
     for scale in SCALES:
         test = paired_test(means[scale].to_numpy(), [0.0] * len(means), how)
-        values |= {scale: test.delta, f"{scale}_low": test.ci_low, f"{scale}_high": test.ci_high}
-        values |= {f"{scale}_p": test.wilcoxon_p, f"{scale}_needed": needed(means[scale].to_numpy())}
+        values |= {scale: test["delta"], f"{scale}_low": test["ci_low"], f"{scale}_high": test["ci_high"]}
+        values |= {f"{scale}_p": test["wilcoxon_p"], f"{scale}_needed": needed(means[scale].to_numpy())}
     return values | {"sign_p": sign_p(values["first"], values["second"])} | correlations(means)
 
 

@@ -14,7 +14,7 @@ from entropy_valley.experiment.config.matrix import Cell, CellSet, sets_of
 from entropy_valley.experiment.runs import brief, cause_of
 from entropy_valley.experiment.runs.jobs import Job, Jobs
 from entropy_valley.experiment.tables.report import MADE_FROM, REMADE, changes, concerns, told
-from entropy_valley.results import ABSENT, Difference, changed_params, entries, header_path, require_sound, system_of
+from entropy_valley.results import ABSENT, Difference, changed_params, entries, record_path, require_sound, system_of
 
 STATES = DONE, STALE, MISSING = ("done", "stale", "missing")
 CHANGES = 2  # most params of a job in print
@@ -122,8 +122,8 @@ class Audit:
         translations, scores = Path(home.translations(self.root)), Path(home.scores(self.root))
         lacking: dict[Cell, Reason] = {}
         for rule, path, needed in (("translate", translations, ()), ("score", scores, (scores,))):
-            is_there = all(file.is_file() for file in (header_path(path), *needed))
-            systems = entries(header_path(path)) if is_there else {}
+            is_there = all(file.is_file() for file in (record_path(path), *needed))
+            systems = entries(record_path(path)) if is_there else {}
             text = "not among the cells of its set yet" if systems else "new"
             for cell in home.cells:
                 if system_of(cell) not in systems:

@@ -1,7 +1,6 @@
 """Paired tests of two systems on the same sentences: bootstrap, Wilcoxon signed-rank, Cohen's d."""
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -10,7 +9,6 @@ from pydantic import Field, PositiveInt
 
 from entropy_valley.settings import RandomSeed, Section
 
-Generator = Literal["pcg64", "random_state"]
 Zeros = Literal["pratt", "wilcox"]
 Deviation = Literal["sample", "population"]
 LEVELS = (0.025, 0.975)  # quantiles of a percentile bootstrap: its 95 % limits
@@ -25,7 +23,7 @@ class Analysis(Section):
 
     resamples: PositiveInt = Field(le=1_000_000, description="of the paired bootstrap")
     seed: RandomSeed = Field(description="of its draws")
-    generator: Generator = Field(
+    generator: Literal["pcg64", "random_state"] = Field(
         "pcg64", description="of its draws: NumPy's default, or that of `RandomState`, as in the authors' code"
     )
     wilcoxon_zeros: Zeros = Field(
@@ -36,71 +34,53 @@ class Analysis(Section):
     )
 
 
-TEXTS = Analysis(resamples=10_000, seed=0)
-"""The readings of the paper's text."""
+BOOTSTRAP = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")  # of a paired test
 
 
-@dataclass(frozen=True)
-class PairedTest:
-    """First minus second system over one run's sentences.
+def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis) -> dict[str, float]:
+    """First minus second system over one run's sentences; both have the scores of the same (sentences,) in one order.
 
     ``ci_low`` and ``ci_high`` are the percentile bootstrap's 95 % limits of the mean difference ``delta``.
     ``p_one_sided`` is the share of resamples with a mean difference <= 0, ``p_two_sided`` twice the smaller of the
     shares on either side of zero, at most 1. Either may be exactly 0: it then means less than 1/``resamples``, and
     two-sided less than twice that. All four are NaN for a single sentence, which says nothing of a spread.
-    """
-
-    delta: float
-    ci_low: float
-    ci_high: float
-    p_one_sided: float
-    p_two_sided: float
-    wilcoxon_p: float
-    cohens_d: float
-    sentences: int
-    resamples: int
-
-
-BOOTSTRAP = ("delta", "ci_low", "ci_high", "p_one_sided", "p_two_sided")  # of a paired test
-
-
-def paired_test(first: ArrayLike, second: ArrayLike, how: Analysis = TEXTS) -> PairedTest:
-    """Test whether the first system's sentence scores lead the second's; both have shape (sentences,), same order.
+    ``wilcoxon_p`` and ``cohens_d`` are those of the functions below; ``sentences`` and ``resamples`` are counts.
 
     The bootstrap draws sentences with a generator of its own: two tests over equally many sentences see the same
     resamples, and a test does not depend on those before it.
     """
     differences = _rounded(np.asarray(first, dtype=float) - np.asarray(second, dtype=float))
-    means = bootstrap_means(differences, how.resamples, how.seed, how.generator)
+    means = bootstrap_means(differences, how)
     low, high = np.quantile(means, LEVELS)
     # A mean of exactly 0 counts on both sides.
     not_above, not_below = float(np.mean(means <= 0)), float(np.mean(means >= 0))
     if len(differences) == 1:  # each resample is the sentence itself
         low = high = not_above = not_below = math.nan
-    return PairedTest(
-        delta=float(_rounded(differences.mean())),
-        ci_low=float(low),
-        ci_high=float(high),
-        p_one_sided=not_above,
-        p_two_sided=float(np.minimum(1.0, 2 * min(not_above, not_below))),
-        wilcoxon_p=wilcoxon_p(differences, how.wilcoxon_zeros),
-        cohens_d=cohens_d(differences, how.cohen),
-        sentences=len(differences),
-        resamples=how.resamples,
-    )
+    return {
+        "delta": float(_rounded(differences.mean())),
+        "ci_low": low,
+        "ci_high": high,
+        "p_one_sided": not_above,
+        "p_two_sided": np.minimum(1.0, 2 * min(not_above, not_below)),
+        "wilcoxon_p": wilcoxon_p(differences, how.wilcoxon_zeros),
+        "cohens_d": cohens_d(differences, how.cohen),
+        "sentences": len(differences),
+        "resamples": how.resamples,
+    }
 
 
-def bootstrap_means(differences: np.ndarray, resamples: int, seed: int, generator: Generator = "pcg64") -> np.ndarray:
-    """Means of ``resamples`` samples drawn with replacement from (sentences,) differences; shape (resamples,).
+def bootstrap_means(differences: np.ndarray, how: Analysis) -> np.ndarray:
+    """Means of samples drawn with replacement from differences of shape (sentences,), or (sentences, values) to draw
+    several together; shape (resamples,) or (resamples, values).
 
     Works through chunks of bounded size; their number changes neither the draws nor the means. A mean that only
     :data:`ROUNDING` keeps from 0 is 0: whether a limit is above 0 may depend on it.
     """
     count = len(differences)
     chunk = max(1, CHUNK_VALUES // count)
-    sizes = [min(chunk, resamples - start) for start in range(0, resamples, chunk)]
-    legacy = generator == "random_state"
-    draw = np.random.RandomState(seed).randint if legacy else np.random.default_rng(seed).integers
+    sizes = [min(chunk, how.resamples - start) for start in range(0, how.resamples, chunk)]
+    is_legacy = how.generator == "random_state"
+    draw = np.random.RandomState(how.seed).randint if is_legacy else np.random.default_rng(how.seed).integers
     return _rounded(np.concatenate([differences[draw(0, count, size=(size, count))].mean(axis=1) for size in sizes]))
 
 

@@ -3,6 +3,7 @@
 Gap closure is the share of Oracle's lead over a fixed ratio that a method recovers, run by run.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from entropy_valley.experiment.frames import CELL, MATCHED, SETTING, Loaded
+from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.scoring.metrics import Metric
 
 # The methods over which a share is given, and the prefix of its columns. Fixed Ratio has no slot for the EOS, as in the
@@ -27,6 +29,25 @@ def closure(own: Any, ratio: Any, oracle: Any) -> Any:
     gap = oracle - ratio
     is_open = gap > RESOLUTION * np.maximum(np.abs(oracle), np.abs(ratio))
     return (own - ratio) / np.where(is_open, gap, np.nan)
+
+
+LIMITS = ("closure_low", "closure_high")
+
+
+def closure_limits(method: pd.Series, ratio: pd.Series, oracle: pd.Series, how: Analysis) -> dict[str, float]:
+    """Limits of the share of Oracle's lead over Ratio that a method's mean closes, by the percentile bootstrap.
+
+    Each has the mean score over runs of every sentence. The values of LIMITS are NaN where one resample in 40 has no
+    gap.
+    """
+    scores = np.column_stack([method, ratio, oracle])
+    # All three are drawn together: a resample is one set of sentences for all systems.
+    drawn = bootstrap_means(scores, how)
+    closures = closure(*(pd.Series(means) for means in drawn.T))
+    # More resamples without a gap than lie beyond a limit: then the limit is not known.
+    if closures.isna().mean() > LEVELS[0]:
+        return dict.fromkeys(LIMITS, math.nan)
+    return dict(zip(LIMITS, closures.quantile(list(LEVELS)), strict=True))
 
 
 def may_be_chance(leads: pd.Series) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from entropy_valley.experiment.config.matrix import Cell
 from entropy_valley.experiment.frames import PLACE, further_file
 from entropy_valley.experiment.tables import formats
 from entropy_valley.experiment.tables.coverage import EXTRACTORS, NUMBERS, PLACEHOLDERS, retention
+from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.report import Data, Figure, Names, Row, Shown, aligned, figure, table
 from entropy_valley.experiment.tables.scores import main_cells
 from entropy_valley.experiment.tables.style import FONT, METHOD_COLOURS, METHOD_MARKERS
@@ -25,11 +26,10 @@ from entropy_valley.texts import shown
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-METHODS = ("ratio", "ev", "oracle")
 WIN, KEPT, BEYOND = "largest win", "largest win in what is kept", "largest loss beyond the grid"
-SYSTEM = [f"{method}_{key}" for method in METHODS for key in ("slots", "output", "score")]
-FIELDS = ["backbone", *PLACE, "seed", "case", "id", "source", "reference", *SYSTEM, "delta"]
-FIELDS += ["items", "ratio_kept", "ev_kept", "candidates", "entropies"]
+FIELDS = ["backbone", *PLACE, "seed", "case", "id", "source", "reference"]
+FIELDS += [f"{method}_{key}" for method in RISING for key in ("slots", "output", "score")]
+FIELDS += ["delta", "items", "ratio_kept", "ev_kept", "candidates", "entropies"]
 # For each case: which sentences count, and what is the largest of the one that is taken.
 RULES = {
     WIN: ("delta > 0", ["delta"]),
@@ -62,7 +62,7 @@ _PIECE = rf"(?![{_CLOSING}]){_WIDE}[{_CLOSING}]*"
 
 def first_run(experiment: Experiment) -> list[Cell]:
     """The main backbone's first run of its first direction and test set."""
-    cells = [cell for cell in main_cells(experiment) if cell.method in METHODS]
+    cells = [cell for cell in main_cells(experiment) if cell.method in RISING]
     return [cell for cell in cells if (cell.run, cell.testset) == (cells[0].run, cells[0].testset)]
 
 
@@ -92,7 +92,7 @@ def case_numbers(data: Data) -> pd.DataFrame:
 
 
 def curve(case: Any) -> tuple[list[int], list[float]]:
-    """Candidates and entropies of a row of :func:`cases`."""
+    """Candidates and entropies of a row of :func:`case_numbers`."""
     return [*map(int, case.candidates.split())], [*map(float, case.entropies.split())]
 
 
@@ -119,7 +119,7 @@ def facts_of_sentences(data: Data) -> pd.DataFrame:
     kind = PLACEHOLDERS if any(map(EXTRACTORS[PLACEHOLDERS], ev["source"])) else NUMBERS
     items = ev["source"].map(EXTRACTORS[kind])
     table = pd.DataFrame({"source": ev["source"], "reference": ev["target"], "items": kind})
-    for method in METHODS:
+    for method in RISING:
         rows = of_method[method]
         table[f"{method}_slots"] = rows["canvas"].str["length"]
         table[f"{method}_output"], table[f"{method}_score"] = rows["hypothesis"], rows[data.metric.name]
@@ -149,7 +149,6 @@ class _Line(NamedTuple):
 
 
 def _lines(case: Any) -> list[_Line]:
-    """The texts of a case."""
     return [
         _Line("Source", case.source),
         _Line("Reference", case.reference, case.oracle_slots),
@@ -204,18 +203,16 @@ def cases(data: Data) -> Shown:
             rows.append(Row([line.label, line.text, *texts], section, shaded=line.label == "EV"))
         entropies = ", ".join(f"{slots}: {entropy:.3f}" for slots, entropy in zip(*curve(case), strict=True))
         rows.append(Row(["Entropy", entropies, *[formats.NONE] * 3], section))
-    return Shown(numbers, columns, rows, [*reading(data, numbers), *absent(numbers)])
-
-
-def reading(names: Names, numbers: pd.DataFrame) -> Iterator[str]:
-    cell = names.listed[0]
-    run = f"{names.backbone(cell.backbone)}, {names.place(cell.direction, cell.testset)}"
-    yield f"{run}, training seed {cell.seed}; reveal order {names.order(cell.order)}, T = {cell.steps}."
-    yield choice(names)
-    yield "Slots: of the canvas; those of the reference are its tokens and the EOS."
-    for item in numbers["items"].unique():
-        yield f"Kept: share of the source's {item}s that the output has."
-    yield "Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest."
+    cell = data.listed[0]
+    run = f"{data.backbone(cell.backbone)}, {data.place(cell.direction, cell.testset)}"
+    notes = [
+        f"{run}, training seed {cell.seed}; reveal order {data.order(cell.order)}, T = {cell.steps}.",
+        choice(data),
+        "Slots: of the canvas; those of the reference are its tokens and the EOS.",
+        *(f"Kept: share of the source's {item}s that the output has." for item in numbers["items"].unique()),
+        "Entropy: mean of the all-mask canvas of each candidate, in nats; EV takes the lowest.",
+    ]
+    return Shown(numbers, columns, rows, [*notes, *absent(numbers)])
 
 
 # --- The figure.

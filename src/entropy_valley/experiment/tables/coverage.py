@@ -63,13 +63,6 @@ RETENTION, BUCKET = "retention", "bucket"
 FIELDS = [*PLACE, "block", "item", "sentences", "runs", "method", "mean", *BOOTSTRAP, "resamples", "bootstrap_seed"]
 
 
-def bucket_names(edges: Sequence[float]) -> list[str]:
-    """``r<0.6``, ``0.6<=r<0.8``, ``r>=0.8``: the buckets that the ascending edges make; an edge is in the one above."""
-    # Open at both ends: every sentence is in a bucket.
-    inner = [f"{low:g}<=r<{high:g}" for low, high in itertools.pairwise(edges)]
-    return [f"r<{edges[0]:g}", *inner, f"r>={edges[-1]:g}"]
-
-
 LITERAL = (
     "Retention: share of the source's items that the output contains as they are; N sentences have one. Means over "
     "runs, sentence by sentence, then over sentences."
@@ -86,11 +79,6 @@ READ = ("hypothesis", "source", "source_tokens", "target_tokens")
 def ev_and_ratio(experiment: Experiment) -> list[Cell]:
     """EV and the fixed ratios under the main backbone."""
     return [cell for cell in main_cells(experiment) if cell.method in (EV, *RIVALS)]
-
-
-def in_buckets(experiment: Experiment) -> list[Cell]:
-    """Those of the directions with groups by r."""
-    return [cell for cell in ev_and_ratio(experiment) if cell.direction in experiment.coverage.buckets]
 
 
 def rivals_of(numbers: pd.DataFrame, column: str = "method") -> list[str]:
@@ -135,10 +123,13 @@ def parts(names: Names, direction: str, sentences: pd.DataFrame) -> Iterator[tup
     if edges := sorted(settings.buckets.get(direction, ())):
         # An empty source counts as one token, as for the length methods.
         ratios = (sentences["target_tokens"] + settings.eos) / sentences["source_tokens"].clip(lower=1)
-        buckets = pd.cut(ratios, [-math.inf, *edges, math.inf], right=False, labels=bucket_names(edges))
+        # An edge is in the bucket above it; open at both ends, the buckets have every sentence.
+        inner = [f"{low:g}<=r<{high:g}" for low, high in itertools.pairwise(edges)]
+        labels = [f"r<{edges[0]:g}", *inner, f"r>={edges[-1]:g}"]
+        buckets = pd.cut(ratios, [-math.inf, *edges, math.inf], right=False, labels=labels)
         scores = sentences.assign(value=sentences[names.metric.name])
-        for name in bucket_names(edges):
-            yield BUCKET, name, scores[buckets == name]
+        for name, having in scores.groupby(buckets, observed=False):
+            yield BUCKET, str(name), having
 
 
 @table(
@@ -163,7 +154,8 @@ def coverage(data: Data) -> Shown:
 @table(
     "Retention of placeholders and numbers, and {metric} where references are short or long for their source: a "
     "summary of the table coverage.",
-    in_buckets,
+    # Those of the directions with groups by r.
+    lambda experiment: [cell for cell in ev_and_ratio(experiment) if cell.direction in experiment.coverage.buckets],
     columns=READ,
     metrics=Names.only_main,
 )
@@ -182,7 +174,8 @@ def faithfulness_summary(data: Data) -> Shown:
 
 
 def item_rows(names: Names, numbers: pd.DataFrame, tested: bool) -> Iterator[Row]:
-    """A row for each item: in a section of its block with the tests, or with a longer name without."""
+    """A row for each item: N, the values of the fixed ratios and EV; dashes where N is 0. If ``tested``, also EV's lead
+    over each of the former, in a section of the block; else with a longer name."""
     printed = {PLACEHOLDERS: "Placeholders", NUMBERS: "Numbers", ENTITIES: "Capitalised words"}
     for (*place, block, item), systems in numbers.groupby([*PLACE, "block", "item"], sort=False):
         label = printed.get(item) or item.replace(">=", " ≥ ").replace("<=", " ≤ ").replace("<", " < ")
@@ -192,26 +185,19 @@ def item_rows(names: Names, numbers: pd.DataFrame, tested: bool) -> Iterator[Row
             section += ": retention, Δ in pp" if block == RETENTION else f": {metric} by r"
         else:
             label = f"{label.removesuffix('s')} retention" if block == RETENTION else f"{label}: {metric}"
-        yield Row([label, *system_texts(names, systems, tested)], section)
-
-
-def system_texts(names: Names, systems: pd.DataFrame, tested: bool) -> list[str]:
-    """N, the values of the fixed ratios and EV, and if ``tested`` EV's lead over each of the former; dashes where N is
-    0."""
-    of_method, rivals = systems.set_index("method"), rivals_of(systems)
-    means = of_method.loc[[*rivals, EV], "mean"]
-    is_share, decimals = systems["block"].iloc[0] == RETENTION, names.metric.decimals
-    texts = [str(systems["sentences"].iloc[0])]
-    for mean in means:
-        text = formats.percent(mean) if is_share else formats.number(mean, decimals)
-        # Without a sentence there is no mean, and so no test either.
-        texts.append(Bold(text) if mean == means.max() > means.min() else formats.dash(text))
-    # Differences of shares are in percentage points.
-    scale, places = (100, 1) if is_share else (1, decimals)
-    for name in rivals if tested else ():
-        delta, low, high = scale * of_method.loc[name, ["delta", "ci_low", "ci_high"]]
-        texts.append(formats.dash(formats.interval(delta, low, high, places)) + "*" * bool(low > 0))
-    return texts
+        of_method, rivals = systems.set_index("method"), rivals_of(systems)
+        means = of_method.loc[[*rivals, EV], "mean"]
+        texts = [label, str(systems["sentences"].iloc[0])]
+        for mean in means:
+            text = formats.percent(mean) if block == RETENTION else formats.number(mean, names.metric.decimals)
+            # Without a sentence there is no mean, and so no test either.
+            texts.append(Bold(text) if mean == means.max() > means.min() else formats.dash(text))
+        # Differences of shares are in percentage points.
+        scale, decimals = (100, 1) if block == RETENTION else (1, names.metric.decimals)
+        for name in rivals if tested else ():
+            delta, low, high = scale * of_method.loc[name, ["delta", "ci_low", "ci_high"]]
+            texts.append(formats.dash(formats.interval(delta, low, high, decimals)) + "*" * bool(low > 0))
+        yield Row(texts, section)
 
 
 def heads(names: Names, first: str, rivals: Sequence[str]) -> list[Column]:

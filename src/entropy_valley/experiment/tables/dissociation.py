@@ -113,7 +113,7 @@ def split(leads: np.ndarray, nearer: np.ndarray, how: Analysis) -> pd.DataFrame:
     inside = (nearer > 0, nearer == 0, nearer < 0, nearer <= 0, np.full(nearer.shape, True))
     adds = [np.where(part, leads, 0.0).mean(axis=1) for part in inside]
     values = np.column_stack([*adds, *(part.mean(axis=1) for part in inside)])
-    drawn = bootstrap_means(values, how.resamples, how.seed, how.generator)
+    drawn = bootstrap_means(values, how)
     # The first row is of the sentences as they are.
     added, sizes = np.hsplit(np.vstack([values.mean(axis=0), drawn]), 2)
     # A share of a lead that may be 0 would be any number.
@@ -129,7 +129,6 @@ def split(leads: np.ndarray, nearer: np.ndarray, how: Analysis) -> pd.DataFrame:
 
 
 def tidy(*frames: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of the table, or of the figure."""
     return pd.concat(frames, ignore_index=True).astype({"seed": "Int64", "runs": "Int64"})
 
 
@@ -152,26 +151,21 @@ def dissociation(data: Data) -> Shown:
     rows = []
     # A section for each pair: the control's come last.
     for part in parts.sort_values(["method", "baseline"], kind="stable").itertuples():
-        section = data.difference(part.method, part.baseline)
-        rows.append(Row(part_texts(data, part), section, shaded=part.canvas == "all"))
+        section, decimals = data.difference(part.method, part.baseline), data.metric.decimals
+        first, second = (data.method(name).short for name in (part.method, part.baseline))
+        nearer = {"nearer": first, "equal": "equally far", "farther": second, "all": "all"}
+        texts = [
+            data.place(part.direction, part.testset),
+            nearer[part.canvas],
+            formats.number(part.sentences, 0 if part.runs == 1 else 1),
+            formats.dash(formats.interval(part.lead, part.lead_low, part.lead_high, decimals)),
+            formats.interval(part.adds, part.adds_low, part.adds_high, decimals),
+            formats.percent(part.share),
+        ]
+        rows.append(Row(texts, section, shaded=part.canvas == "all"))
     columns = aligned("l", "Direction", "Nearer to the reference's") + aligned("r", "Sentences")
     columns += aligned("c", "Lead on these", "Adds to the lead", "Share of the lead")
     return Shown(numbers, columns, rows, [*reading(data, numbers)], labels=2)
-
-
-def part_texts(names: Names, part: Any) -> list[str]:
-    """A part of the sentences: whose canvas is nearer, how many they are, and what they say of the lead."""
-    decimals = names.metric.decimals
-    first, second = (names.method(name).short for name in (part.method, part.baseline))
-    nearer = {"nearer": first, "equal": "equally far", "farther": second, "all": "all"}
-    return [
-        names.place(part.direction, part.testset),
-        nearer[part.canvas],
-        formats.number(part.sentences, 0 if part.runs == 1 else 1),
-        formats.dash(formats.interval(part.lead, part.lead_low, part.lead_high, decimals)),
-        formats.interval(part.adds, part.adds_low, part.adds_high, decimals),
-        formats.percent(part.share),
-    ]
 
 
 def reading(names: Names, numbers: pd.DataFrame) -> Iterator[str]:
@@ -179,9 +173,9 @@ def reading(names: Names, numbers: pd.DataFrame) -> Iterator[str]:
     parts = numbers[numbers["canvas"].notna()]
     yield footnotes.setting(names)
     counts = sorted(set(parts.loc[parts["seed"].isna(), "runs"]))
-    runs = " or ".join(map(str, counts)) + (" run" if counts == [1] else " runs")
+    how_many = " or ".join(map(str, counts)) + (" run" if counts == [1] else " runs")
     yield (
-        f"Means over {runs} (training seeds) [95 % percentile bootstrap over sentences]. "
+        f"Means over {how_many} (training seeds) [95 % percentile bootstrap over sentences]. "
         "Adds: the sum over these sentences, divided by the number of all. Share: n/a unless the interval of the lead "
         "over all lies above 0."
     )
@@ -193,31 +187,25 @@ def reading(names: Names, numbers: pd.DataFrame) -> Iterator[str]:
         "(equally far, or farther). A run counts where the 95 % interval of that lead leaves 0 out."
     )
     tested = parts[parts["seed"].notna() & (parts["method"] == "ev") & (parts["canvas"] == "not_nearer")]
-    for baseline, of_baseline in tested.groupby("baseline", sort=False):
-        yield f"Not nearer than {names.method(baseline).short}'s: {counted(names, of_baseline)}."
+    for baseline, runs in tested.groupby("baseline", sort=False):
+        leads, trails = runs["lead_low"] > 0, runs["lead_high"] < 0
+        of_places = runs.assign(leads=leads).groupby(PLACE, sort=False)["leads"]
+        by_place = ", ".join(f"{names.place(*place)} {values.sum()} of {len(values)}" for place, values in of_places)
+        # `EV leads in 0 of 9 runs (En→Zh 0 of 3, …) and trails in 7`
+        yield (
+            f"Not nearer than {names.method(baseline).short}'s: EV leads in {leads.sum()} of {len(runs)} runs "
+            f"({by_place}) and trails in {trails.sum()}."
+        )
     for metric, label in LENGTHS.items():
-        yield f"{label}: {listed(names, numbers[numbers['metric'] == metric])}."
+        places = []  # `En→Zh Ratio 1.76, EV 0.53`, shares in per cent
+        for place, means in numbers[numbers["metric"] == metric].groupby(PLACE, sort=False):
+            texts = []
+            for row in means.itertuples():
+                text = formats.number(row.mean, 2) if metric == ERROR else formats.percent(row.mean)
+                texts.append(f"{names.method(row.method).short} {text}")
+            places.append(f"{names.place(*place)} {', '.join(texts)}")
+        yield f"{label}: {'; '.join(places)}."
     yield footnotes.ORACLE
-
-
-def counted(names: Names, runs: pd.DataFrame) -> str:
-    """``EV leads in 0 of 9 runs (En→Zh 0 of 3, …) and trails in 7``."""
-    leads, trails = runs["lead_low"] > 0, runs["lead_high"] < 0
-    places = runs.assign(leads=leads).groupby(PLACE, sort=False)["leads"]
-    by_place = ", ".join(f"{names.place(*place)} {values.sum()} of {len(values)}" for place, values in places)
-    return f"EV leads in {leads.sum()} of {len(runs)} runs ({by_place}) and trails in {trails.sum()}"
-
-
-def listed(names: Names, means: pd.DataFrame) -> str:
-    """``En→Zh Ratio 1.76, EV 0.53; …``, shares in per cent."""
-    places = []
-    for place, rows in means.groupby(PLACE, sort=False):
-        texts = []
-        for row in rows.itertuples():
-            text = formats.number(row.mean, 2) if row.metric == ERROR else formats.percent(row.mean)
-            texts.append(f"{names.method(row.method).short} {text}")
-        places.append(f"{names.place(*place)} {', '.join(texts)}")
-    return "; ".join(places)
 
 
 # --- The figure.

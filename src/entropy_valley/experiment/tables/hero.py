@@ -18,11 +18,11 @@ from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, autoregressive_cells, study_cells
 from entropy_valley.experiment.config.methods import source_guided
 from entropy_valley.experiment.frames import PLACE, Frames
-from entropy_valley.experiment.stats.comparisons import of_shared_seeds
 from entropy_valley.experiment.stats.summary import summary
 from entropy_valley.experiment.tables import formats, style
 from entropy_valley.experiment.tables.formats import RISING
 from entropy_valley.experiment.tables.orders import FIXED, RUNS, order_numbers
+from entropy_valley.experiment.tables.paired_tests import of_shared_seeds
 from entropy_valley.experiment.tables.report import Data, Figure, Names, figure
 from entropy_valley.experiment.tables.scores import by_keys, main_cells, places_of
 

@@ -80,7 +80,6 @@ def directions_of(names: Names) -> list[str]:
 
 
 def packed(names: Names) -> int:
-    """The sentences of a pack."""
     return sum(names.experiment.human_evaluation.sentences.model_dump().values())
 
 
@@ -113,7 +112,6 @@ def values_of(data: Data) -> dict[Key, Values]:
 
 
 def tidy(values: Mapping[Key, Values]) -> pd.DataFrame:
-    """A row for each statistic."""
     rows = [(*key, *item) for key, of_key in values.items() for item in of_key.items()]
     return pd.DataFrame(rows, columns=["direction", "annotator", "bucket", "statistic", "value"])
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,7 @@ def order_numbers(data: Data) -> pd.DataFrame:
 
 def tested(names: Names, first: pd.Series, second: pd.Series) -> dict[str, float]:
     """The difference of two orders, sentence by sentence."""
-    test = asdict(paired_test(first, second, names.statistics))
+    test = paired_test(first, second, names.statistics)
     return {name: test[name] for name in BOOTSTRAP}
 
 

@@ -1,23 +1,25 @@
 """Systems tested against each other, run by run: the paired tests of all runs, and EV beside autoregressive systems."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from entropy_valley.errors import InputError
 from entropy_valley.experiment.checking import subject
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, autoregressive_cells, table_cells
 from entropy_valley.experiment.config.paths import checkpoint_of
 from entropy_valley.experiment.frames import PLACE, SETTING, Frames
-from entropy_valley.experiment.stats.comparisons import compare, compare_autoregressive, of_shared_seeds
-from entropy_valley.experiment.stats.summary import summary
+from entropy_valley.experiment.stats.significance import Analysis, paired_test
+from entropy_valley.experiment.stats.summary import run_by_run, summary
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.report import ZEROS, Bold, Data, Names, Row, Shown, aligned, table
 from entropy_valley.experiment.tables.scores import by_keys, main_cells, places_of, ranked
 
 # --- The paired tests of every run: Oracle, EV and Ratio against each other, and how many of the tests hold.
 
+COMPARISONS = (("ev", "ratio"), ("ev", "ratio_eos"), ("oracle", "ev"), ("oracle", "ratio"), ("oracle", "ratio_eos"))
 LEVEL = 0.001  # of both p, below which a lead holds, as in the paper's sentence on all backbones
 
 
@@ -31,7 +33,7 @@ def full_significance(data: Data) -> Shown:
     """EV, Ratio and Oracle against each other, sentence by sentence: a section per backbone, a group per run."""
     metric, how = data.metric, data.statistics
     # No main table has pools.
-    tests = printed(compare(data.sentences, metric.name, how)).drop(columns="pool")
+    tests = compare(data.sentences, metric.name, how).drop(columns="pool")
     titles = ("Δ [95 % CI]", "p", "Wilcoxon's p", "Cohen's d")
     columns = aligned("l", "Run", "Comparison") + aligned("c", *titles)
     rows = []
@@ -58,13 +60,27 @@ def full_significance(data: Data) -> Shown:
     return Shown(tests, columns, rows, notes, labels=2)
 
 
-def printed(tests: pd.DataFrame) -> pd.DataFrame:
-    """Tests with ``p_one_sided_printed`` and ``p_two_sided_printed`` behind."""
-    columns = {}
+def compare(sentences: pd.DataFrame, metric: str, how: Analysis) -> pd.DataFrame:
+    """The COMPARISONS in every run, one row each: the columns of MATCHED, the methods ``first`` and ``second``, the
+    ``metric``, the values of :func:`paired_test`, ``bootstrap_seed``, and both p of the bootstrap as printed.
+
+    Runs are tested one by one: the sentences of two seeds are the same sentences, never a larger sample.
+    """
+    rows = []
+    for run, scores in run_by_run(sentences, metric):
+        # Seeds share their sentences: pooled, they would only look like a larger sample.
+        for first, second in COMPARISONS:
+            if second in scores:  # a run without the ratio with an EOS slot goes without its comparisons
+                rows.append(_tested(run, scores[first], scores[second], metric, how))
+    return pd.DataFrame(rows)
+
+
+def _tested(run: Mapping[str, Any], first: pd.Series, second: pd.Series, metric: str, how: Analysis) -> dict[str, Any]:
+    test = {**run, "first": first.name, "second": second.name, "metric": metric, **paired_test(first, second, how)}
+    test["bootstrap_seed"] = how.seed
     for name, sides in (("p_one_sided", 1), ("p_two_sided", 2)):
-        pairs = zip(tests[name], tests["resamples"], strict=True)
-        columns[f"{name}_printed"] = [formats.p_value(p, resamples, sides) for p, resamples in pairs]
-    return tests.assign(**columns)
+        test[f"{name}_printed"] = formats.p_value(test[name], how.resamples, sides)
+    return test
 
 
 def holds(tests: pd.DataFrame) -> pd.Series:
@@ -101,8 +117,8 @@ READING = (
     "The CSV has the scores from 0 to 1, sacreBLEU, and the p-values of the differences.",
 )
 KEY = [*SETTING, "method", "against", "metric"]
-P_VALUES = ["p_one_sided", "p_two_sided", "p_one_sided_printed", "p_two_sided_printed"]
-NUMBERS = ["mean", "std", "runs", "ci_low", "ci_high", *P_VALUES, "sentences", "resamples", "bootstrap_seed"]
+NUMBERS = ["mean", "std", "runs", "ci_low", "ci_high", "p_one_sided", "p_two_sided", "p_one_sided_printed"]
+NUMBERS += ["p_two_sided_printed", "sentences", "resamples", "bootstrap_seed"]
 
 
 def matched_cells(experiment: Experiment) -> list[Cell]:
@@ -121,7 +137,12 @@ def ar_reference(data: Data) -> Shown:
     """The main backbone beside the autoregressive ones, over the seeds that all have, and EV's lead run by run."""
     # Else a mean over more seeds stands beside one over fewer.
     means = summary(Frames(data.sentences, of_shared_seeds(data.cells)), data.metrics)
-    leads = leads_of_ev(data)
+    tests = compare_autoregressive(data.sentences, data.metric.name, data.statistics).assign(runs=1)
+    tests = tests.rename(columns={"first": "method", "second_backbone": "against", "delta": "mean"})
+    # A mean has no deviation: two trainings of one seed have nothing in common, and another pairing of the same runs
+    # would give another one.
+    over_runs = tests.groupby(KEY, sort=False)["mean"].agg(mean="mean", runs="count").reset_index()
+    leads = pd.concat([over_runs, tests])
     numbers = pd.concat([means, leads]).reindex(columns=[*KEY, "seed", *NUMBERS])
     means = means[means["metric"] == data.metric.name]
     places = places_of(means)
@@ -132,14 +153,38 @@ def ar_reference(data: Data) -> Shown:
     return Shown(numbers, columns, rows, notes)
 
 
-def leads_of_ev(data: Data) -> pd.DataFrame:
-    """EV's lead over the backbone ``against``: first its mean over runs, then by seed."""
-    tests = printed(compare_autoregressive(data.sentences, data.metric.name, data.statistics)).assign(runs=1)
-    tests = tests.rename(columns={"first": "method", "second_backbone": "against", "delta": "mean"})
-    # A mean has no deviation: two trainings of one seed have nothing in common, and another pairing of the same runs
-    # would give another one.
-    means = tests.groupby(KEY, sort=False)["mean"].agg(mean="mean", runs="count").reset_index()
-    return pd.concat([means, tests])
+def compare_autoregressive(sentences: pd.DataFrame, metric: str, how: Analysis) -> pd.DataFrame:
+    """EV against every autoregressive system (no steps) in every run that both have, one row each.
+
+    Runs are paired by direction, test set and seed; a run without a partner is left out. Columns as :func:`compare`
+    gives them, and ``second_backbone``. Raises :class:`InputError` when nothing pairs up.
+    """
+    # A system that writes from left to right has no step budget.
+    beams = list(run_by_run(sentences[sentences["steps"] == 0], metric))
+    rows = []
+    for run, scores in run_by_run(sentences[sentences["steps"] > 0], metric):
+        for other, others in beams:
+            if all(run[key] == other[key] for key in (*PLACE, "seed")):
+                # The sentences of both in one order: a paired test never looks at ids.
+                for name in others:
+                    test = _tested(run, scores["ev"], others[name].loc[scores.index], metric, how)
+                    rows.append(test | {"second_backbone": other["backbone"]})
+    if not rows:
+        remedy = "Name an autoregressive backbone that has a seed of the main backbone."
+        raise InputError("autoregressive.backbones", "no run of theirs has the seed of a run of the main one", remedy)
+    return pd.DataFrame(rows)
+
+
+def of_shared_seeds(cells: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the seeds that all backbones have in a direction and test set; all of them where no seed is shared.
+
+    So the means of two backbones differ by just the mean of their differences run by run.
+    """
+    backbones = cells.groupby(PLACE)["backbone"].transform("nunique")
+    shared = cells.groupby([*PLACE, "seed"])["backbone"].transform("nunique") == backbones
+    # In a place where no seed is shared, each backbone keeps its own.
+    has_shared = shared.groupby([cells[key] for key in PLACE]).transform("any")
+    return cells[shared | ~has_shared]
 
 
 def decimals(names: Names) -> int:

@@ -1,7 +1,5 @@
 """Every number of the paper beside ours, or where these are of other models, the signs and orders of its claims."""
 
-import contextlib
-import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,20 +7,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from entropy_valley import files
 from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.methods import grid
-from entropy_valley.experiment.stats.our_numbers import CONFIG, NONE, Ours, OurTables
-from entropy_valley.experiment.stats.paper_numbers import TRANSCRIPTION, Published, deviation, means, numbers
+from entropy_valley.experiment.stats.paper_numbers import (
+    CONFIG,
+    NONE,
+    WORDS,
+    Ours,
+    OurTables,
+    Published,
+    deviation,
+    means,
+    numbers,
+)
 from entropy_valley.experiment.tables import formats, render
 from entropy_valley.experiment.tables.report import Bold, Data, Row, Shown, aligned, table
 from entropy_valley.settings import values_of
 
 PAPERS_METRIC = "COMET-22"
-# How names in the columns of the transcription are printed, where not with blanks in the place of underscores.
-WORDS = {
-    (column, name): words for column, name, words in csv.reader(files.read_lines(TRANSCRIPTION.with_name("names.csv")))
-}
 DEVIATIONS = 2  # a difference of more sample standard deviations over runs is outside of their spread
 
 
@@ -40,7 +42,7 @@ def paper_comparison(data: Data) -> Shown:
     ``compare: signs`` not at all."""
     # Of other models or metrics, sizes mean nothing.
     of_values = data.experiment.paper_comparison.compare == "values"
-    table = compare(our_tables(data), settings_of(data.experiment), of_values)
+    table = compare(our_tables(data), config_of(data.experiment), of_values)
     is_claim, is_compared = table["kind"] == "claim", ~table["verdict"].isin([NOT_RUN, NO_TABLE])
     listed = table[~is_claim & (is_compared | of_values)]
     different = listed[listed["verdict"].map(_differs)]
@@ -80,8 +82,6 @@ ORDERED = (
     "comet", "comet_x100", "bleu", "mae", "retention", "losses", "empty_rate", "entropy", "span",
     "cost", "calls", "slots", "latency", "latency_batch16",
 )  # fmt: skip
-UNORDERED = ("tab:fwdcount_control", "calls")  # these are made equal on purpose
-ACROSS_BACKBONES = "tab:ar_reference"  # its systems are of several backbones
 CLAIMS = (  # what a reader asks first; label, metric and system of the larger number, systems of the smaller ones
     ("Entropy-Valley leads Fixed Ratio, by direction", "tab:main", "comet", "ev", "ratio"),
     ("… by direction and backbone", "tab:crossbb", "comet", "ev", "ratio"),
@@ -91,8 +91,8 @@ CLAIMS = (  # what a reader asks first; label, metric and system of the larger n
 )
 
 
-def compare(tables: OurTables, settings: Mapping[Any, float], of_values: bool) -> pd.DataFrame:
-    """One row for each comparison of our tables, and of ``settings`` of the config by the numbers' keys.
+def compare(tables: OurTables, config: Mapping[str, Any], of_values: bool) -> pd.DataFrame:
+    """One row for each comparison of our tables, and of the values of the config, see :func:`config_of`.
 
     Columns: ``kind`` (claim, value, sign, order), those of :class:`Published` (``text`` is the value as printed, the
     order of the systems, or in how many places a claim holds), NUMBERS in the paper's unit, ``why`` it is not compared,
@@ -105,7 +105,7 @@ def compare(tables: OurTables, settings: Mapping[Any, float], of_values: bool) -
     - of a setting of the config: same setting, other setting;
     - not run: the config did not ask for it; not compared: neither a table nor the config has it.
     """
-    pairs = _pairs(tables, settings)
+    pairs = _pairs(tables, config)
     rows = pairs.assign(kind="value")
     if not of_values:
         # The limits of an interval have no sign to compare.
@@ -121,17 +121,18 @@ def compare(tables: OurTables, settings: Mapping[Any, float], of_values: bool) -
     return table.fillna(dict.fromkeys(TEXTS, ""))
 
 
-def _pairs(tables: OurTables, settings: Mapping[Any, float]) -> pd.DataFrame:
+def _pairs(tables: OurTables, config: Mapping[str, Any]) -> pd.DataFrame:
     """Each number of the paper with ours, NaN where there is none, and the verdict on its value."""
     rows = []
     for number in means():
         why, ours, std = "", None, deviation(number)
-        if number.key in settings:
-            ours = Ours(settings[number.key])
-        elif number.table in ("", CONFIG):
-            why = "no such setting" if number.table else number.where
-        else:
+        if number.table == CONFIG:
+            ours = _setting(config, number.column)
+            why = "" if ours else "no such setting"
+        elif number.table:
             ours = tables.ours(number)
+        else:
+            why = number.where
         # All in the unit of the paper: per cent for shares.
         value, own_std, spread = (number.scale * one for one in ours or Ours(NONE))
         row = {key: getattr(number, key) for key in (*KEYS, "what", "text")} | {"why": why}
@@ -142,24 +143,27 @@ def _pairs(tables: OurTables, settings: Mapping[Any, float]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def settings_of(experiment: Experiment) -> dict[tuple[str, ...], float]:
-    """The config's values of the paper's numbers that are settings, no results, by the numbers' keys: ``column`` is a
-    path of keys in the config, and a list stands for its length. None for those that it does not have."""
-    config = values_of(experiment)
-    methods = dict.fromkeys(number.system for number in means())
+def config_of(experiment: Experiment) -> dict[str, Any]:
+    """The values of the config by its keys; with the ``grids`` of its length methods by direction, how many ``probes``
+    EV needs at most, and how many sentences are ``rated``."""
+    config, methods = values_of(experiment), {number.system for number in means()}
     config["grids"] = {name: {one: grid(experiment, name, one) for one in experiment.directions} for name in methods}
     config["probes"] = max(len(grid(experiment, "ev", name)) for name in experiment.matrix.directions)
     config["rated"] = sum(config["human_evaluation"]["sentences"].values())
-    settings = {}
-    for number in means():
-        if number.table == CONFIG:
-            value: Any = config
-            # A config without such a block has no such setting.
-            with contextlib.suppress(LookupError, TypeError):
-                for key in number.column.split("."):
-                    value = value[int(key)] if isinstance(value, list) else value[key]
-                settings[number.key] = len(value) if isinstance(value, list) else value
-    return {key: value for key, value in settings.items() if value}
+    return config
+
+
+def _setting(config: Mapping[str, Any], path: str) -> Ours | None:
+    """The value of the config at a path of keys, a list standing for its length; None where the config has none."""
+    value: Any = config
+    try:
+        for key in path.split("."):
+            value = value[int(key)] if isinstance(value, list) else value[key]
+    # A config without such a block has no such setting.
+    except (LookupError, TypeError):
+        return None
+    value = len(value) if isinstance(value, list) else value
+    return Ours(value) if value else None
 
 
 def _verdict(number: Published, difference: float, spreads: Sequence[float]) -> str:
@@ -199,10 +203,11 @@ def _claims(pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 def _orders(pairs: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """A row for each group of systems that differ in nothing else."""
-    is_unordered = (pairs["label"] == UNORDERED[0]) & (pairs["metric"] == UNORDERED[1])
-    ordered = pairs[pairs["metric"].isin(ORDERED) & (pairs["why"] == "") & ~is_unordered]
-    # Elsewhere systems of two backbones are never put in one order.
-    backbones = ordered["backbone"].mask(ordered["label"] == ACROSS_BACKBONES, "")
+    # These calls are made equal on purpose.
+    is_equal = (pairs["label"] == "tab:fwdcount_control") & (pairs["metric"] == "calls")
+    ordered = pairs[pairs["metric"].isin(ORDERED) & (pairs["why"] == "") & ~is_equal]
+    # Only here are systems of several backbones put in one order.
+    backbones = ordered["backbone"].mask(ordered["label"] == "tab:ar_reference", "")
     for _, group in ordered.groupby([ordered["label"], backbones, *GROUP[2:]], sort=False):
         if group["paper"].nunique() > 1:
             ran = group.dropna(subset="ours")
@@ -265,12 +270,6 @@ def _differs(verdict: str) -> bool:
     return verdict in ("outside", "fails", "other") or verdict.endswith(("pairs", "places"))
 
 
-def _place(label: str) -> str:
-    """The paper's label in words."""
-    kind, _, name = label.partition(":")
-    return WORDS.get(("label", label)) or render.title(name) + ", figure" * (kind == "fig")
-
-
 def _words(column: str, name: str) -> str:
     return WORDS.get((column, name), name.replace("_", " "))
 
@@ -280,19 +279,16 @@ def _rows(table: pd.DataFrame, section: str = "", placed: bool = False) -> list[
     paper."""
     rows = []
     for row in table.to_dict("records"):
-        place = _place(row["label"])
-        label = f"{place}: " * placed + _described(row)
+        kind, _, name = row["label"].partition(":")
+        place = WORDS.get(("label", row["label"])) or render.title(name) + ", figure" * (kind == "fig")
+        # `En→Zh, T = 64, EV: COMET-22`
+        parts = [_words(key, row[key]) for key in ("backbone", "direction", "setting", "system") if row[key]]
+        what = row["what"] or _words("metric", row["metric"])
+        label = f"{place}: " * placed + f"{', '.join(parts)}: " * bool(parts) + what
         texts = _number(row) if row["kind"] in ("value", "sign") else _texts(row)
         verdict = Bold(row["verdict"]) if _differs(row["verdict"]) else row["verdict"]
         rows.append(Row([label, *texts, verdict], section or f"{place} ({row['label']})"))
     return rows
-
-
-def _described(row: dict[str, Any]) -> str:
-    """``En→Zh, T = 64, EV: COMET-22``."""
-    named = ", ".join(filter(None, (_words(key, row[key]) for key in ("backbone", "direction", "setting", "system"))))
-    what = row["what"] or _words("metric", row["metric"])
-    return f"{named}: {what}" if named else what
 
 
 def _texts(row: dict[str, Any]) -> list[str]:
@@ -312,11 +308,12 @@ def _number(row: dict[str, Any]) -> list[str]:
         return [paper, row["why"] or formats.NONE, formats.NONE]
     bound = number.relation in ("<", "≤")
     difference = formats.NONE if bound or row["kind"] == "sign" else _printed(number, row["difference"], "+")
-    ours = _printed(number, row["ours"], "+" if number.signed else "", row["ours_std"])
+    # Of a difference, a limit of one, or a correlation the paper prints the sign.
+    ours = _printed(number, row["ours"], "+" if number.digits[0] in "+-" else "", row["ours_std"])
     return [paper, ours, difference]
 
 
-def _printed(number: Published, value: float, sign: str, std: float = float("nan")) -> str:
+def _printed(number: Published, value: float, sign: str, std: float = NONE) -> str:
     """In the paper's decimals and unit."""
     sign *= float(f"{value:{number.style}}") != 0  # a zero has none
     spread = "" if pd.isna(std) else f" ± {std:{number.style}}"

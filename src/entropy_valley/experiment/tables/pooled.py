@@ -15,7 +15,7 @@ from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import LEVELS, Analysis, bootstrap_means
 from entropy_valley.experiment.stats.summary import BASELINES, by_method, closure
 from entropy_valley.experiment.tables import footnotes, formats
-from entropy_valley.experiment.tables.report import AGAINST, Data, Names, Row, Shown, aligned, table
+from entropy_valley.experiment.tables.report import AGAINST, Data, Row, Shown, aligned, table
 
 RUNS = [*PLACE, "backbone", "seed"]
 EVERY = "all"  # backbones together
@@ -74,14 +74,18 @@ def gap_shares(scores: pd.DataFrame, of_runs: pd.DataFrame, how: Analysis) -> di
     where the 95 % interval of that lead contains 0."""
     # The deviation is over whole trainings of all directions, not over single runs.
     whole, by_seed = over_places(of_runs), of_runs.groupby(level="seed").apply(over_places)
-    drawn = resampled(scores, how)
+    # Runs share their sentences: pooled, they would only look like a larger sample.
+    of_sentences = scores.groupby(level=[*PLACE, "id"], sort=False).mean()
+    places = of_sentences.groupby(level=PLACE, sort=False)
+    means = np.mean([bootstrap_means(one.to_numpy(), how) for _, one in places], axis=0)
+    drawn = pd.DataFrame(means, columns=scores.columns)
     shares: dict[str, dict[str, float]] = {method: {} for method in scores}
     for baseline, prefix in BASELINES.items():
         # A share of a gap that may be chance would be any number.
         is_gap = np.quantile(drawn["oracle"] - drawn[baseline], LEVELS[0]) > 0
         for method in scores:
             share, of_seeds, of_draws = (
-                closure(means[method], means[baseline], means["oracle"]) for means in (whole, by_seed, drawn)
+                closure(one[method], one[baseline], one["oracle"]) for one in (whole, by_seed, drawn)
             )
             low, high = np.nanquantile(of_draws, LEVELS) if is_gap else (math.nan, math.nan)
             values = {"": share, "_low": low, "_high": high, "_std": of_seeds.std()}
@@ -89,15 +93,6 @@ def gap_shares(scores: pd.DataFrame, of_runs: pd.DataFrame, how: Analysis) -> di
                 f"{prefix}{name}": float(value) if is_gap else math.nan for name, value in values.items()
             }
     return shares
-
-
-def resampled(scores: pd.DataFrame, how: Analysis) -> pd.DataFrame:
-    """The means over all of the bootstrap's resamples, a row each."""
-    # Runs share their sentences: pooled, they would only look like a larger sample.
-    of_sentences = scores.groupby(level=[*PLACE, "id"], sort=False).mean()
-    places = of_sentences.groupby(level=PLACE, sort=False)
-    drawn = [bootstrap_means(one.to_numpy(), how.resamples, how.seed, how.generator) for _, one in places]
-    return pd.DataFrame(np.mean(drawn, axis=0), columns=scores.columns)
 
 
 def over_places(of_runs: pd.DataFrame) -> pd.Series:
@@ -124,9 +119,11 @@ def number_text(value: float) -> str:
     return formats.dash(formats.number(value, 2))
 
 
-def section(names: Names, row: Any) -> str:
-    backbone = "All backbones" if row.backbone == EVERY else names.backbone(row.backbone)
-    return f"{backbone}, {row.runs} runs"
+def row_of(data: Data, row: Any, label: str, *further: str) -> Row:
+    """The label of a method, its shares of both gaps, its canvas error, and ``further`` texts."""
+    backbone = "All backbones" if row.backbone == EVERY else data.backbone(row.backbone)
+    texts = [label, *(share_text(row, prefix) for prefix in BASELINES.values()), number_text(row.mae), *further]
+    return Row(texts, f"{backbone}, {row.runs} runs", shaded=row.method == data.study.against)
 
 
 @table(
@@ -140,11 +137,10 @@ def pooled(data: Data) -> Shown:
     columns += aligned("r", "Canvas error", f"Leads {data.method(against).short}", "Calls", "Passes")
     rows = []
     for row in table.itertuples():
-        texts = [data.method(row.method).label, *(share_text(row, prefix) for prefix in BASELINES.values())]
         # A method does not lead itself.
         leads = formats.NONE if row.method == against else f"{row.leads:.0f} of {row.runs:.0f}"
-        texts += [number_text(row.mae), leads, number_text(row.calls), number_text(row.passes)]
-        rows.append(Row(texts, section(data, row), shaded=row.method == against))
+        further = (leads, number_text(row.calls), number_text(row.passes))
+        rows.append(row_of(data, row, data.method(row.method).label, *further))
     return Shown(table, columns, rows, [*READING, LEADS])
 
 
@@ -157,17 +153,19 @@ def ceiling(data: Data) -> Shown:
     """What lies above the reference's length: canvases beside it, the nearest candidates to it, and hindsight, the best
     score of the reference's length and of those at an offset from it, by sentence. It sees the scores: no method can
     have it."""
-    methods, against = dict.fromkeys(cell.method for cell in data.listed), data.study.against
+    methods = dict.fromkeys(cell.method for cell in data.listed)
     beside = [name for name in methods if base_method(data.experiment, name) == "oracle"]
     table = numbers(data, beside)
     columns = aligned("l", "Length method") + aligned("c", *formats.CLOSURE_TITLES.values())
     columns += aligned("r", "Canvas error", "Above the reference's", "Below")
     rows = []
     for row in table.itertuples():
-        hindsight = row.method == HINDSIGHT
-        label = f"Best of {len(beside)} by hindsight" if hindsight else data.method(row.method).label
-        texts = [label, *(share_text(row, prefix) for prefix in BASELINES.values()), number_text(row.mae)]
-        for share in (row.above, row.below):
-            texts.append(formats.NONE if row.method == "oracle" else formats.percent(share))
-        rows.append(Row(texts, section(data, row), shaded=row.method == against))
+        label = data.method(row.method).label
+        if row.method == HINDSIGHT:
+            label = f"Best of {len(beside)} by hindsight"
+        above, below = formats.percent(row.above), formats.percent(row.below)
+        # The reference's length is neither above nor below itself.
+        if row.method == "oracle":
+            above = below = formats.NONE
+        rows.append(row_of(data, row, label, above, below))
     return Shown(table, columns, rows, READING)

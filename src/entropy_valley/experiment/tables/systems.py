@@ -7,7 +7,6 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,9 +15,15 @@ import pandas as pd
 from entropy_valley import files
 from entropy_valley.experiment.config.methods import base_method, grid, is_ratio_without_slot, reassigned_methods
 from entropy_valley.experiment.frames import PLACE, SYSTEM
-from entropy_valley.experiment.stats.comparisons import LIMITS, closure_limits
 from entropy_valley.experiment.stats.significance import paired_test
-from entropy_valley.experiment.stats.summary import BASELINES, closure, may_be_chance, with_costs
+from entropy_valley.experiment.stats.summary import (
+    BASELINES,
+    LIMITS,
+    closure,
+    closure_limits,
+    may_be_chance,
+    with_costs,
+)
 from entropy_valley.experiment.tables import footnotes, formats
 from entropy_valley.experiment.tables.report import (
     AGAINST,
@@ -143,7 +148,7 @@ def tested(
     """The paired test of two systems, its fields by the names of their columns; NaN without either system."""
     if first is None or second is None:
         return dict.fromkeys(columns.values(), math.nan)
-    test = asdict(paired_test(first, second, names.statistics))
+    test = paired_test(first, second, names.statistics)
     return {column: test[name] for name, column in columns.items()}
 
 

@@ -7,15 +7,13 @@ import functools
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from entropy_valley.experiment.config import Experiment
 from entropy_valley.experiment.config.matrix import Cell, valley_cells
-from entropy_valley.experiment.config.methods import method_settings
+from entropy_valley.experiment.config.methods import grid
 from entropy_valley.experiment.frames import PLACE
 from entropy_valley.experiment.stats.significance import paired_test
 from entropy_valley.experiment.stats.summary import CERTAIN, run_by_run
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 
 # --- Mean entropy around the reference's length.
 
-AXES = ("offsets", "offsets_complete", "ratios")
 POINT = ["backbone", *PLACE, "axis", "at"]
 
 
@@ -56,7 +53,7 @@ def entropy_valley(data: Data) -> Figure:
     All sentences that have a canvas at an offset count: at negative ones those of short references drop out, and the
     CSV has the same curve for the sentences that never do (axis ``offsets_complete``).
     """
-    numbers = curves(data).query("axis != 'ratios'")
+    numbers = curves(data, "offsets", "offsets_complete")
     panels: list[style.Panel] = []
     for place, lines in numbers.query("axis == 'offsets'").groupby(PLACE, sort=False):
         panels.append(functools.partial(_lines, data, place, lines, not panels))
@@ -82,16 +79,16 @@ def _lines(names: Names, place: Any, shown: pd.DataFrame, first: bool, axes: Axe
         style.legend_above(axes)
 
 
-def curves(data: Data) -> pd.DataFrame:
-    """One row per axis (one of ``AXES``) and place on it (``at``: a slot offset from the reference, or a ratio), see
-    :func:`over_runs`: ``mean`` is an entropy in nats, ``mean_length`` in slots."""
+def curves(data: Data, *axes: str) -> pd.DataFrame:
+    """One row per axis (``offsets``, ``offsets_complete``, ``ratios``) and place on it (``at``: a slot offset from the
+    reference, or a ratio), see :func:`over_runs`: ``mean`` is an entropy in nats, ``mean_length`` in slots."""
     rows = []
     # Cells of one run and test set share their curves.
     for cell in {(cell.run, cell.testset): cell for cell in data.listed}.values():
         content = data.files.diagnostics(cell, "valley")
         run = {key: getattr(cell, key) for key in ("backbone", *PLACE, "seed")}
         # One frame for all axes: a column says which.
-        rows += [run | {"axis": axis, **point} for axis in AXES for point in content[axis]]
+        rows += [run | {"axis": axis, **point} for axis in axes for point in content[axis]]
     return over_runs(pd.DataFrame(rows).astype({"standard_error": float}))
 
 
@@ -125,12 +122,6 @@ def draw_line(axes: Axes, line: pd.DataFrame, colour: str, marker: str, label: s
 METHOD = "ev"
 ALTERNATIVES = ("ev_sum", "ev_normalised", "ev_median")
 COMPARED = {"ev_reassigned": "EV − reassigned ratios", "ev_reassigned_deciles": "EV − reassigned within deciles of |x|"}
-Numbers = Mapping[str, float]
-
-
-def grid_of(names: Names, direction: str) -> list[float]:
-    """EV's candidates in a direction, as ratios."""
-    return list(method_settings(names.experiment, METHOD, direction)["ratios"])
 
 
 def check_numbers(data: Data) -> pd.DataFrame:
@@ -138,14 +129,14 @@ def check_numbers(data: Data) -> pd.DataFrame:
 
     Checks: ``sweep`` (items first, lowest, last; metrics ratio and entropy), ``chosen`` (item: the place of a nominal
     ratio in EV's grid, from 1; metrics ratio, share and count, the mean over seeds), ``score`` (item: a method; mean,
-    std) and ``test`` (item: what EV is compared with; the fields of :class:`PairedTest`, run by run).
+    std) and ``test`` (item: what EV is compared with; the values of :func:`paired_test`, run by run).
     """
     rows: list[tuple[Any, ...]] = []
 
     def add(check: str, place: Any, seed: Any, item: object, **values: Any) -> None:
         rows.extend((*place, seed, check, str(item), *number) for number in values.items())
 
-    for place, line in curves(data).query("axis == 'ratios'").groupby(PLACE, sort=False):
+    for place, line in curves(data, "ratios").groupby(PLACE, sort=False):
         line = line.sort_values("at")
         # A valley has its lowest point between its ends.
         named = {"first": line.iloc[0], "lowest": line.loc[line["mean"].idxmin()], "last": line.iloc[-1]}
@@ -154,10 +145,10 @@ def check_numbers(data: Data) -> pd.DataFrame:
 
     ev = [cell for cell in data.listed if cell.method == METHOD]
     for place in dict.fromkeys((cell.direction, cell.testset) for cell in ev):
-        grid = sorted(grid_of(data, place[0]))
-        runs = [nominal_ratios(data, cell, grid) for cell in ev if (cell.direction, cell.testset) == place]
+        ratios = grid(data.experiment, METHOD, place[0])
+        runs = [nominal_ratios(data, cell, ratios) for cell in ev if (cell.direction, cell.testset) == place]
         # Ratios that no sentence takes have a row, too.
-        for number, ratio in enumerate(grid, 1):
+        for number, ratio in enumerate(ratios, 1):
             taken = np.array(runs) == ratio
             add("chosen", place, None, number, ratio=ratio, count=taken.sum() / len(runs), share=taken.mean())
 
@@ -173,21 +164,21 @@ def check_numbers(data: Data) -> pd.DataFrame:
             # The mean over permutations is one system: each alone is one draw of it.
             methods = [method for method in of_run if re.fullmatch(rf"{name}(_\d+)?", method)]
             if methods:
-                test = asdict(paired_test(of_run[METHOD], of_run[methods].mean(axis=1), how))
+                test = paired_test(of_run[METHOD], of_run[methods].mean(axis=1), how)
                 place = (run["direction"], run["testset"])
                 add("test", place, run["seed"], name, **test, bootstrap_seed=how.seed, systems=len(methods))
     return pd.DataFrame(rows, columns=[*PLACE, "seed", "check", "item", "metric", "value"])
 
 
-def nominal_ratios(data: Data, cell: Cell, grid: Sequence[float]) -> list[float]:
+def nominal_ratios(data: Data, cell: Cell, ratios: Sequence[float]) -> list[float]:
     """Of each sentence of an EV cell the ratio of an ascending grid whose canvas it has; the first that gives it."""
     tokens = data.files.diagnostics(cell, "valley")["source_tokens"]
-    rows, ratios = data.of([cell]).sentences, []
+    rows, taken = data.of([cell]).sentences, []
     for name, canvas in zip(rows["id"], rows["canvas"], strict=True):
         # In binary floating point a product may be a slot less than the exact one.
-        fitting = (ratio for ratio in grid if candidate_length(ratio, tokens[name]) >= canvas["length"])
-        ratios.append(next(fitting))
-    return ratios
+        fitting = (ratio for ratio in ratios if candidate_length(ratio, tokens[name]) >= canvas["length"])
+        taken.append(next(fitting))
+    return taken
 
 
 @table(
@@ -211,10 +202,26 @@ def checks(data: Data) -> Shown:
         lines.setdefault((part, label), {})[tuple(place)] = text
     shown = [Row([*labels, *(line.get(place, formats.NONE) for place in places)]) for labels, line in lines.items()]
     columns = aligned("l", "Check", "") + aligned("c", *(data.place(*place) for place in places))
-    return Shown(numbers, columns, shown, reading(data, numbers[numbers["check"] == "test"]), labels=2)
+    notes = [
+        footnotes.setting(data),
+        "Entropy by ratio: the ratio, then the entropy in nats, mean over sentences and runs; at both ends of "
+        "the sweep and where it is lowest.",
+        "Ratios that EV takes: the ratio, then the share of sentences (their number, mean over runs). Of ratios "
+        "with the same canvas, the smallest counts.",
+    ]
+    counts = numbers.loc[(numbers["metric"] == "systems") & numbers["item"].isin(COMPARED), "value"].unique()
+    if len(counts):
+        # Runs may differ in how many permutations they have.
+        permutations = " or ".join(f"{count:.0f}" for count in counts)
+        notes.append(
+            "Reassigned: each sentence gets the ratio L/|x| that EV took for another; its score is the mean over "
+            f"{permutations} permutations, each decoded."
+        )
+    notes.append("Differences: mean over sentences [95 % bootstrap interval], two-sided p, run by run.")
+    return Shown(numbers, columns, shown, notes, labels=2)
 
 
-def line_of(names: Names, check: str, item: str, seed: float, values: Numbers) -> tuple[str, str, str]:
+def line_of(names: Names, check: str, item: str, seed: float, values: Mapping[str, float]) -> tuple[str, str, str]:
     """The check, the label of a row, and its text in one place."""
     if check == "sweep":
         return "Mean all-mask entropy by ratio", item, f"{values['ratio']:.2f}: {values['entropy']:.4f}"
@@ -229,48 +236,19 @@ def line_of(names: Names, check: str, item: str, seed: float, values: Numbers) -
     return compared, f"seed {seed:.0f}", f"{formats.lead(values, names.metric)}, {p}"
 
 
-def reading(names: Names, tests: pd.DataFrame) -> list[str]:
-    """The setting, and how to read each check."""
-    counts = tests.loc[(tests["metric"] == "systems") & tests["item"].isin(COMPARED), "value"].unique()
-    # Runs may differ in how many permutations they have.
-    permutations = " or ".join(f"{count:.0f}" for count in counts)
-    reassigned = (
-        "Reassigned: each sentence gets the ratio L/|x| that EV took for another; its score is the mean over "
-        f"{permutations} permutations, each decoded."
-    )
-    return [
-        footnotes.setting(names),
-        (
-            "Entropy by ratio: the ratio, then the entropy in nats, mean over sentences and runs; at both ends of "
-            "the sweep and where it is lowest."
-        ),
-        (
-            "Ratios that EV takes: the ratio, then the share of sentences (their number, mean over runs). Of ratios "
-            "with the same canvas, the smallest counts."
-        ),
-        *([reassigned] if len(counts) else []),
-        "Differences: mean over sentences [95 % bootstrap interval], two-sided p, run by run.",
-    ]
-
-
 # --- The sweep as a figure.
-
-
-def main_valleys(experiment: Experiment) -> list[Cell]:
-    """Those of the main backbone."""
-    return [cell for cell in valley_cells(experiment) if cell.backbone == experiment.tables.backbone]
 
 
 @figure(
     "Mean all-mask entropy of the main backbone against the ratio of canvas to source tokens, with a band as in the "
     "figure entropy_valley. Ticks: EV's candidates; the vertical line: Fixed Ratio's ratio.",
-    main_valleys,
+    lambda experiment: [cell for cell in valley_cells(experiment) if cell.backbone == experiment.tables.backbone],
     files=diagnostics_files,
     scored=False,
 )
 def selector_checks(data: Data) -> Figure:
     """A panel for each direction and test set."""
-    numbers = curves(data).query("axis == 'ratios'").drop(columns="lowest", errors="ignore")
+    numbers = curves(data, "ratios")
     panels: list[style.Panel] = []
     for place, line in numbers.groupby(PLACE, sort=False):
         panels.append(functools.partial(_sweep, data, place, line, not panels))
@@ -278,14 +256,13 @@ def selector_checks(data: Data) -> Figure:
 
 
 def _sweep(names: Names, place: Any, line: pd.DataFrame, first: bool, axes: Axes) -> None:
-    direction = place[0]
     draw_line(axes, line, style.BACKBONE_COLOURS[0], ".", names.backbone(names.experiment.tables.backbone))
     # A fixed ratio does not move with the valley.
-    ratio = method_settings(names.experiment, "ratio", direction)["ratios"]
+    (ratio,) = grid(names.experiment, "ratio", place[0])
     axes.axvline(ratio, label=names.method("ratio").short, color=style.METHOD_COLOURS["ratio"], zorder=1)
-    grid = grid_of(names, direction)
+    ratios = grid(names.experiment, METHOD, place[0])
     axes.plot(
-        grid, [0.0] * len(grid), "|", transform=axes.get_xaxis_transform(), color=style.METHOD_COLOURS["ev"],
+        ratios, [0.0] * len(ratios), "|", transform=axes.get_xaxis_transform(), color=style.METHOD_COLOURS["ev"],
         markersize=12, label="EV's grid",
     )  # fmt: skip
     lowest = line.loc[line["mean"].idxmin()]

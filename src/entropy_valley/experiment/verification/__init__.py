@@ -1,8 +1,8 @@
 """Whether a folder of results is what follows from its texts, on this machine and by this version of the package.
 
-:mod:`.folder`: what is read, the digests in the records, and the report. :mod:`.sets`: each row of each set, and
-:mod:`.scores`: its scores again. :mod:`.products`: every table, figure and page made again. :mod:`.again`: sentences
-decoded again by the plain algorithm.
+:mod:`.folder`: what is read, the digests in the records, and the report. :mod:`.sets`: each row of each set, and its
+scores again. :mod:`.products`: every table, figure and page made again. :mod:`.again`: sentences decoded again by the
+plain algorithm.
 
 The folder may be anybody's: nothing in it is executed. What cannot be read is a difference, and the rest is checked.
 """
@@ -11,7 +11,7 @@ import contextlib
 from pathlib import Path
 
 from entropy_valley import files, plugins
-from entropy_valley.experiment.verification import again, products, scores, sets
+from entropy_valley.experiment.verification import again, products, sets
 from entropy_valley.experiment.verification.folder import Folder, Report
 
 __all__ = ["Folder", "Report", "verify"]
@@ -37,7 +37,7 @@ def verify(root: Path, comet: Path | None = None, sentences: int = 0, own_classe
         sets.check_tokens(folder, report)
         products.check(folder, report)
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        scores.check(folder, report, comet, device)
+        sets.check_scores(folder, report, comet, device)
         # This needs the models, and minutes.
         if sentences:
             again.check(folder, report, sentences, device)

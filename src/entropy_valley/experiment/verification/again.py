@@ -30,7 +30,7 @@ def check(folder: Folder, report: Report, count: int, device: str) -> None:
     load = functools.lru_cache(maxsize=1)(load_backbone)  # one model at a time in memory
     for cell, row in drawn(folder, report, count):
         with report.reading(PART, cell.header):
-            source = folder.testset(cell.run[0], cell.system.testset).get(row["id"])
+            source = folder.testset(cell.direction, cell.system.testset).get(row["id"])
             rank, (checkpoint, adapter) = _rank(cell), folder.model(cell.home)
             if not (rank and source and checkpoint):
                 reason = OTHERWISE if not rank else NO_TESTSET if not source else NO_CHECKPOINT
@@ -46,7 +46,7 @@ def check(folder: Folder, report: Report, count: int, device: str) -> None:
 
 
 def drawn(folder: Folder, report: Report, count: int) -> Iterator[tuple[Cell, Row]]:
-    """So many sentences of the cells of each run, drawn by a hash of cell and sentence; of canvases alone."""
+    """``count`` sentences of the cells of each run, drawn by a hash of cell and sentence; of canvases alone."""
     for _, homes in itertools.groupby(folder.sets, key=lambda home: home.rpartition("/")[0]):
         rows = []
         for home in homes:
@@ -74,20 +74,21 @@ def _check_sentence(
     # A forged length could take hours or all memory.
     if not 0 < length <= backbone.context - len(ids):
         raise ValueError(f"{length} slots, in {place}")
-    named, stored = f"{place}, tokens", [*row["tokens"], backbone.eos_id]  # what follows the EOS is not stored
-    canvas, is_same = [backbone.mask_id] * length, True
+    stored = [*row["tokens"], backbone.eos_id]  # what follows the EOS is not stored
+    canvas, preferred = [backbone.mask_id] * length, ""
     budget = cell.system.steps, params["schedule"]
     for after in reference.denoise(backbone, ids, length, *budget, rank, prompt.encode("")):
         for slot, (before, token, expected) in enumerate(zip(canvas, after, stored, strict=False)):
-            if is_same and before != token != expected:
-                is_same, logits = False, reference.slot_logits(backbone, ids, canvas)[slot]
-                named += f" (preferred by {logits[token] - logits[expected]:.2g} nats)"
+            if not preferred and before != token != expected:
+                logits = reference.slot_logits(backbone, ids, canvas)[slot]
+                preferred = f" (preferred by {logits[token] - logits[expected]:.2g} nats)"
         canvas = after
     # A text ends before the first EOS, a chat's text with its turn, too.
     ends = {backbone.eos_id, backbone.family.turn_end_id(backbone.tokenizer)}
     tokens: Any = list(itertools.takewhile(lambda token: token not in ends, canvas))
     is_exact = params["precision"] == "float32"
     rounded = f"another result in {params['precision']}, whose last digits depend on the machine"
+    named = f"{place}, tokens{preferred}"
     if tokens != row["tokens"] and not is_exact:
         # The fewer nats, the likelier it is rounding.
         tokens = Unchecked(f"{rounded}: {cell.file}, {named}")

@@ -24,8 +24,9 @@ from entropy_valley.results import (
     Record,
     System,
     entries,
-    header_path,
+    moved,
     read_record,
+    record_path,
     require_sound,
 )
 from entropy_valley.texts import shown
@@ -33,7 +34,7 @@ from entropy_valley.texts import shown
 SKIPPED = ("store", "work", "logs")  # folders of the results that no table reads
 FILES = "records and the files in them"  # a part of the report
 MOST_BYTES = 2**31  # of a file of rows
-HEADER = header_path(TRANSLATIONS).name
+HEADER = record_path(TRANSLATIONS).name
 REMEDY = "Get the file again from where the folder comes from, or make the result again."
 Row = Mapping[str, Any]  # of a file of rows, with its ``line``
 
@@ -84,11 +85,14 @@ class Report:
 
 @dataclass
 class Cell:
-    """What a file of a set has of a cell; ``home`` is the folder of the set. ``entry`` and ``params`` are what the
-    header beside the file says of the cell and of the set."""
+    """What a ``file`` of a set has of a cell; ``home`` is the folder of the set. ``entry`` and ``params`` are what the
+    ``header`` beside the file says of the cell and of the set."""
 
     home: str
+    direction: str
+    backbone: str
     file: str
+    header: str
     system: System
     rows: Sequence[Row]
     entry: Mapping[str, Any]
@@ -100,15 +104,6 @@ class Cell:
         if not self.system.order:
             return None
         return Denoising.of({**self.params, **self.params["orders"][self.system.order], "steps": self.system.steps})
-
-    @property
-    def run(self) -> tuple[str, ...]:
-        """Direction, backbone, and the run's seed and pool."""
-        return tuple(self.home.split("/")[:3])
-
-    @property
-    def header(self) -> str:
-        return header_path(self.file).as_posix()
 
 
 class Folder:
@@ -125,9 +120,8 @@ class Folder:
         for path in sorted(root.rglob("*.json")):
             place = path.relative_to(root)
             # Hidden files are those that a writer has left.
-            if place.parts[0] in SKIPPED or any(part[0] == "." for part in place.parts):
-                continue
-            if path.name.endswith(ENDING) or path.name in HEADERS:
+            is_left_out = place.parts[0] in SKIPPED or any(part[0] == "." for part in place.parts)
+            if not is_left_out and (path.name.endswith(ENDING) or path.name in HEADERS):
                 with report.reading(FILES, place):
                     if record := read_record(path):
                         self.records[place.as_posix()] = record
@@ -155,24 +149,23 @@ class Folder:
     def model(self, home: str) -> tuple[Path | None, Path | None]:
         """The checkpoint and the adapter that the translations of a set were made from, None for what is not here."""
         record = self.records[f"{home}/{HEADER}"]
-        former = record.path.removesuffix(f"{home}/{TRANSLATIONS}")
+        former = record.path.removesuffix(f"/{home}/{TRANSLATIONS}")
+        # The checkpoint of a tiny model is wherever this package is installed.
+        tiny = {one.origin["digest"]: one.checkpoint for one in shipped.MODELS.values()}
         checkpoint = adapter = None
         for path, digest in record.inputs.items():
-            here = self.root / path.removeprefix(former) if path.startswith(former) else Path(path)
-            # The checkpoint of a tiny model is wherever this package is installed.
-            here = next((one.checkpoint for one in shipped.MODELS.values() if one.origin["digest"] == digest), here)
+            here = tiny.get(digest) or Path(moved(path, former, str(self.root)))
             if (here / "config.json").is_file():
                 checkpoint = here
             elif (here / "adapter_config.json").is_file():
                 adapter = here
         return checkpoint, adapter
 
-    # Rows.
-
     def cells(self, report: Report, home: str, name: str) -> list[Cell]:
         """The cells of a set in its translations or scores."""
         file = f"{home}/{name}"
-        header = header_path(file).as_posix()
+        header = record_path(file).as_posix()
+        direction, backbone, _ = home.split("/", 2)
         cells = []
         with report.reading("rows", file):
             if record := self.records.get(header):
@@ -180,7 +173,8 @@ class Folder:
                 # A cell that lacks on one side is found here, before its rows are looked at.
                 report.compare("rows", file, "cells", sorted(rows), sorted(described))
                 for system, own in rows.items():
-                    cells.append(Cell(home, file, system, own, described.get(system, {}), record.params))
+                    entry = described.get(system, {})
+                    cells.append(Cell(home, direction, backbone, file, header, system, own, entry, record.params))
         return cells
 
     @functools.lru_cache(maxsize=128)  # noqa: B019, files that are in memory
@@ -201,8 +195,6 @@ class Folder:
         """The sentences of a test set by id; none without its file."""
         rows = self._read(testset_file(direction, testset), "id", "source", "target")
         return {str(row["id"]): row for row in rows}
-
-    # Tokens.
 
     @functools.cache  # noqa: B019
     def prompt(self, backbone: str) -> Prompt | None:

@@ -28,7 +28,6 @@ NOISE = 1e-15  # what is smaller is 0 on another machine, unless it is a p-value
 ELSEWHERE = Unchecked("figures and live.html of another machine or of other versions, which may give other bytes")
 FURTHER = "files that the config does not have"
 TIMES = Unchecked("the table of costs: its hours are those of the jobs that had finished when it was made")
-COSTS = "tables/cost"
 
 
 def check(folder: Folder, report: Report) -> None:
@@ -46,9 +45,11 @@ def check(folder: Folder, report: Report) -> None:
         here, former = (render.escape(str(path)).encode() for path in (root, config["results"]))
         # Figures have no header: they count as made where the sets were.
         is_from_here = machine.description() in [one.facts.get("machine") for one in folder.records.values()]
-        known: set[str] = set()
+        further = set()
+        for name in FOLDERS:
+            further |= {path for path in (folder.root / name).rglob("*") if path.is_file()}
         for name, made in _products(folder, experiment):
-            known |= {*made}
+            further -= {folder.root / file for file in made}
             with report.reading(name, name):
                 tables.make(experiment, [f"{root}/{file}" for file in made])
                 for file in made:
@@ -56,9 +57,7 @@ def check(folder: Folder, report: Report) -> None:
                         before = files.read_bytes(folder.root / file, MOST_BYTES)
                         follows = (root / file).read_bytes().replace(here, former)
                         _check_file(report, name, file, before, follows, is_from_here)
-        paths = [path for name in FOLDERS for path in (folder.root / name).rglob("*") if path.is_file()]
         # Nothing tells what these follow from.
-        further = {path.relative_to(folder.root).as_posix() for path in paths} - known
         report.unchecked["tables, figures and pages"][FURTHER] += len(further)
 
 
@@ -79,7 +78,7 @@ def _products(folder: Folder, experiment: Experiment) -> Iterator[tuple[str, lis
 def _check_file(report: Report, part: str, file: str, stored: bytes, follows: bytes, is_from_here: bool) -> None:
     """Compare a file with what was made again: CSV cell by cell, other texts line by line, the rest by bytes. These are
     the same each time on one machine and by one version of matplotlib, which is in its files, or of zlib."""
-    if part == COSTS:
+    if part == "tables/cost":
         report.compare(part, file, "content", None, TIMES)
         return
     if file.endswith((".pdf", ".svg", ".png", live.NAME)):
@@ -107,7 +106,6 @@ def _rows(file: str, text: str) -> list[list[str]]:
 
 
 def _number(text: str) -> float | str:
-    """The number of a cell, or its text."""
     try:
         return float(text)
     except ValueError:
