@@ -17,7 +17,7 @@ from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.cli import configs
 from entropy_valley.experiment.cli.translate import read_lines
-from entropy_valley.translation.translator import Translator
+from entropy_valley.translation.translator import Translation, Translator
 
 LONG = "word " * 5000
 GRID = [0.6, 0.8, 1.0]
@@ -116,6 +116,14 @@ def test_a_line_stays_a_line(translate):
     assert status == 0 and "development" not in said
     for part in ("mine", "prompt: ", "med, 4 steps", 'ev {"ratios": [0.75]', 'ratio {"ratios": 0.75'):
         assert part in said
+
+
+def test_only_line_breaks_and_tabs_of_a_translation_change(translate, monkeypatch):
+    """The hard space of French is text."""
+    answer = Translation("Bonjour\u00a0!  Ici\tet\r\nlà\u2028bas")
+    monkeypatch.setattr(Translator, "translate", lambda translator, texts, **_: [answer for _ in texts])
+    monkeypatch.setattr(Translator, "seconds", lambda translator, source: 0.0)
+    assert translate(["Hello"], "--no-hints")[0] == ["Bonjour\u00a0!  Ici et là bas"]
 
 
 def test_a_slow_model_says_so_before_the_first_line(translate, monkeypatch):

@@ -220,8 +220,26 @@ def test_candidate_lengths_are_enough(llada):
         (lambda ids: torch.zeros(3, 9), [4], r"returns \(3, 9\) for 6 ids"),
         (lambda ids: torch.full((1, ids.shape[1], 9), torch.nan), [4], "returns NaN"),
         (None, make_method("oracle", {}), "needs the reference"),
+        (None, make_method("ev", {"ratios": [0.8, 1.0]}), "source_tokens: not given, but EntropyValley"),
+        (None, make_method("length_line", {}), "source_tokens: not given, but ExpectedLength"),
     ],
 )
 def test_what_cannot_be_read_is_named(logits_of, method, problem):
     with pytest.raises(InputError, match=problem):
         choose_length(logits_of, [1, 2], method, mask_id=3, eos_id=4)
+
+
+def test_a_token_may_be_ruled_out(llada):
+    """By a logit of -inf, as by a very low one."""
+    prompt, logits = Prompt("{src} = ", llada.tokenizer), logits_of(stock_model(llada.family, llada.model))
+
+    def without(value):
+        def read(ids):
+            given = logits(ids).logits.clone()
+            given[..., 7:20] = value
+            return given
+
+        return read
+
+    never, hardly = (chosen(llada, without(value), prompt, SOURCES[0], [5, 7]) for value in (-torch.inf, -1e30))
+    assert (never.canvas, never.readings) == (hardly.canvas, hardly.readings)

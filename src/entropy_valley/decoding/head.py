@@ -116,8 +116,9 @@ def slot_values(head: Head, states: Tensor, mask_id: int, eos_id: int) -> SlotVa
 
 
 def values_of_logits(logits: Tensor, mask_id: int, eos_id: int) -> SlotValues:
-    """The same of logits (rows, vocabulary) that are there, whatever computed them."""
-    return finish(_part(logits.float().clone(), 0, mask_id, eos_id))
+    """The same of logits (rows, vocabulary) that are there, whatever computed them; of a token that it never gives they
+    may be -inf."""
+    return finish(_part(logits.float().clamp(min=_LEAST), 0, mask_id, eos_id))
 
 
 def finish(whole: Part) -> SlotValues:

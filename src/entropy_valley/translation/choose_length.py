@@ -33,7 +33,8 @@ def choose_length(
     with ratios; ``source`` the text, for a method that reads it.
 
     The :class:`.Translation` has no text. Its ``canvas`` is the choice, ``entropies`` the curve, ``readings`` the
-    slots' values. Raises InputError for a method that needs more, lengths below 2, and logits of another shape or NaN.
+    values of each slot. Raises InputError for a method that needs more than this or than what is given, for lengths
+    below 2, and for logits of another shape or that are NaN.
     """
     chosen_by: Any = method
     if not hasattr(method, "propose"):
@@ -44,6 +45,9 @@ def choose_length(
         if declared(chosen_by, need):
             remedy = "Give another one, or candidate lengths."
             raise InputError(f"length method {type(chosen_by).__name__}", f"needs {what}", remedy)
+    if not source_tokens and (getattr(chosen_by, "ratios", None) or declared(chosen_by, "uses_statistics")):
+        problem = f"not given, but {type(chosen_by).__name__} computes lengths from |x|"
+        raise InputError("source_tokens", problem, "Give the number of tokens of the source.")
     prompt = [int(token) for token in prompt]
 
     def read(slots: int) -> ProbeResult:

@@ -108,7 +108,7 @@ class Sentences:
                 self.file,
                 f"sentence {self.rows[place]['id']!r}: prompt {prompt} + canvas {slots} = {prompt + slots} tokens, "
                 f"but the backbone's context is {self.context}",
-                "Split or drop the sentence, or choose smaller ratios.",
+                "Split or drop the sentence, or choose a shorter canvas.",
             )
 
     def room(self, place: int) -> int:

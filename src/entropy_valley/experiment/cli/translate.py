@@ -304,6 +304,11 @@ def read_lines(stream: BinaryIO, place: str) -> Iterator[Line]:
         yield number, checked_sentence(f"{place}:{number}", text if number > 1 else text.removeprefix("\ufeff"))
 
 
+def _on_one_line(text: str) -> str:
+    """A translation as a column of plain text. Other blanks stay, such as the hard space of French."""
+    return " ".join(text.replace("\t", " ").splitlines())
+
+
 @dataclass(frozen=True)
 class _Output:
     """Translates lines of ``place`` by every method and writes them in their order. ``usual`` is empty where no hints
@@ -323,7 +328,7 @@ class _Output:
         for line, *translations in zip(lines, *by_method, strict=True):
             rows = [self._row(line, *pair) for pair in zip(self.translators, translations, strict=True)]
             missing += sum("problem" in row for row in rows)
-            columns = ["\t".join(" ".join(row["hypothesis"].split()) for row in rows)]
+            columns = ["\t".join(_on_one_line(row["hypothesis"]) for row in rows)]
             printed = [json.dumps(row, ensure_ascii=False) for row in rows] if self.jsonl else columns
             sys.stdout.buffer.writelines(f"{one}\n".encode() for one in printed)
         sys.stdout.buffer.flush()
