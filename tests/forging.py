@@ -1,6 +1,7 @@
-"""Changes of a folder of results, and records that are made to fit them."""
+"""Changes of a folder of results, and records that are made to fit them; a pickle that runs code."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,16 @@ from typing import Any
 
 from entropy_valley import files
 from entropy_valley.results import ENDING, HEADERS
+
+
+class Hostile:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
 
 
 def changed(path: Path, change: Callable[[Any], Any], **row: Any) -> None:
@@ -22,6 +33,13 @@ def changed(path: Path, change: Callable[[Any], Any], **row: Any) -> None:
         after = change(before)
         assert after != before
         path.write_text(after, encoding="utf-8")
+
+
+def swapped(one: Path, other: Path) -> None:
+    """Exchange two folders."""
+    one.rename(one.with_name("between"))
+    other.rename(one)
+    one.with_name("between").rename(other)
 
 
 def edited(pattern: str, replacement: str) -> Callable[[str], str]:

@@ -15,7 +15,7 @@ import torch
 from transformers import DynamicCache
 
 from entropy_valley.decoding.orders import reveal_counts
-from entropy_valley.decoding.reference import Rank, Step, slot_logits, stock_logits
+from entropy_valley.decoding.reference import Rank, Step, med, read, slot_logits, stock_logits
 
 if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone
@@ -187,6 +187,15 @@ def read_cached(backbone: Backbone, prompt: Sequence[int], length: int, beside: 
     kept.whole([backbone.mask_id] * beside)
     probability = kept.slots([backbone.mask_id] * length).softmax(-1)
     return torch.special.entr(probability).sum(-1).tolist(), probability.argmax(-1).tolist()
+
+
+def mean_entropy(backbone: Backbone, prompt: Sequence[int], length: int, beside: int | None = None) -> float:
+    """EV's score of a canvas (nats): the exact one, or with the prompt of ``beside`` masks."""
+    if beside is None:
+        entropies, _ = read(backbone, prompt, [backbone.mask_id] * length)
+    else:
+        entropies, _ = read_cached(backbone, prompt, length, beside)
+    return sum(entropies[:-1]) / (length - 1)
 
 
 class CachedPrompt:

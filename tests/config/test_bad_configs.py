@@ -76,8 +76,20 @@ def study(pool=None, **keys):
 
 GIVEN = {"name": "json_lines", "folder": "data", "files": {"en-zh": {"train": "t.jsonl", "dev": "d.jsonl"}}}
 POOLED = {"directions": ["en-zh"], "pools": ["small"], "methods": ["ev"]}
+RELEASED = {"adapters": "released", "released": {"llada-8b": {"en-zh": {1: {"folder": "given"}}}}}
 FLOORS = {"variant_of": "llada-8b", "label": "by floors", "adapter_of": "llada-8b"}
 NARROW = {"narrow": {"method": "ev", "ratios": {"en-zh": [0.8]}}}
+READINGS = {"layout": "readings", "backbones": ["llada-8b", "mine"], "methods": ["oracle", "ratio", "ev"]}
+REPRODUCTION = {"layout": "reproduction", "methods": ["oracle", "ratio", "ev"]}
+
+
+def dealt(of):
+    block = {"method": "reassigned", "of": of, "seed": 1}
+    return {"matrix": {"methods": ["oracle", "ratio", "ev", "dealt"]}, "length_methods": {"dealt": block}}
+
+
+def people(**keys):
+    return {"human_evaluation": keys}
 
 
 FORM = [  # keys and values
@@ -86,13 +98,11 @@ FORM = [  # keys and values
     (another(ratios={}), "length_methods.mine.method is missing: it is required"),
     (another(method="evv"), "length_methods.mine.method = 'evv': did you mean ev? give module:Class, or one of "),
     (another(method="ev", ratios={"en-zh": [0]}), "length_methods.mine.ratios.en-zh.0 = 0: must be greater than 0"),
+    (another(method="cal", same_ratios_as="oracle"), "length_methods.mine.same_ratios_as = 'oracle': names no block"),
     (another(method="daedal"), "length_methods.mine: give either `ratios` or `start`"),
     ({"device": "cdua"}, "device = 'cdua': must be 'cpu' or 'cuda'"),
     ({"matrix": {"seeds": [1, 2, 1]}}, "matrix.seeds = [1, 2, 1]: repeats 1; name each once"),
-    (
-        {"matrix": {"seeds_of": {"my/llada": [1]}}},
-        "matrix.seeds_of.my/llada = [1]: its name must be of letters in lower case, digits, _ . and -, like en-zh",
-    ),
+    ({"matrix": {"seeds_of": {"my/llada": [1]}}}, "seeds_of.my/llada = [1]: its name must be of letters in lower case"),
     ({"training": {"learning_rate": True}}, "training.learning_rate = True: must be a valid number"),
     ({"matrix": {"directions": ["en_ger"]}}, "directions.0 = 'en_ger': must be two codes of languages in lower case"),
     ({"directions": {"en-zh": {"pools": {500: 500}}}}, "its name must be a text; in YAML a number or a date that is"),
@@ -100,13 +110,13 @@ FORM = [  # keys and values
     ({"sources": {"mine": {"name": "jsonl"}}}, "sources.mine.name = 'jsonl': must be one of 'huggingface', "),
     ({"backbones": {"llada-8b": {"family": "lada"}}}, "family = 'lada': unknown. Did you mean llada or "),
     (variant(variant_of="llama4"), "backbones.mine.variant_of = 'llama4': names no block that it can follow"),
-    (
-        variant(variant_of="dream-instruct-plain"),
-        "variant_of = 'dream-instruct-plain': names no block that it can follow",
-    ),
+    (variant(variant_of="dream-instruct-plain"), "'dream-instruct-plain': names no block that it can follow"),
     (variant(folder="a/copy"), "backbones.mine.folder = 'a/copy': a variant has the checkpoint of dream-7b"),
     ({"directions": {"en-zh": {"training": {"processes": 2}}}}, "en-zh.training.processes = 2: unknown key"),
     (study(methods=[]), "studies.mine: give `methods` or `others`"),
+    (people(annotators=["A", "a"]), "human_evaluation.annotators = ['A', 'a']: repeats a; name each once"),
+    (people(annotators=["A", "All"]), "All stands for all of them together; choose another name"),
+    (people(annotators=["../A"]), "human_evaluation.annotators"),
     *(
         ({"results": folder}, f"results = {folder!r}: {problem}")
         for folder, problem in {
@@ -124,6 +134,7 @@ NAMES = [  # of what other keys define, or do not
     ({"matrix": {"orders": ["med", "hybrid"]}}, "hybrid needs p; name a block of `reveal_orders`"),
     ({"valley": {"seeds": [9]}}, "valley.seeds = [9]: 9 is not defined; `matrix.seeds` has 1, 2, 3"),
     ({"tables": {"metrics": ["ter"]}}, "tables.metrics = ['ter']: 'ter' is not defined; `scoring` has comet22, bleu"),
+    (people(first={"method": "zzz"}), "human_evaluation.first.method = 'zzz': 'zzz' is not defined"),
     ({"tables": {"studies": ["grdis"]}}, "'grdis' is not defined; did you mean readings? `studies` has "),
     ({"sources": {"dev": {"name": "wmt22"}}}, "sources.dev: is the name of the development pairs"),
     ({"scoring": {"metrics": {"comet22": {"metric": "bleu", "label": "x"}}}}, "comet22: this name is taken"),
@@ -135,23 +146,18 @@ NAMES = [  # of what other keys define, or do not
 UNFIT = [  # configs that cannot run
     (study(**POOLED), "studies.mine: pool 'small' is not defined; `directions.en-zh.pools` has none"),
     (study(200_001, **POOLED), "pool 'small' of en-zh has 200001 pairs, but `corpus.train` is 200000; raise that"),
-    (
-        study(9, **POOLED | {"layout": "orders", "methods": ["oracle"]}),
-        "a table of layout orders tells no pools apart; remove `pools`",
-    ),
     (study(methods=["ev"], columns=["speed"]), "speed: no such column; there are order, steps"),
+    (study(methods=["ev"], columns=["bleuu"]), "bleuu: no such column; did you mean bleu? there are order, steps"),
+    (variant(**FLOORS) | study(**READINGS, steps=[16, 32]), "tells no step budgets apart; name one"),
+    (variant(**FLOORS) | study(**READINGS | {"methods": ["oracle", "ev"]}), "needs the methods ratio"),
+    (study(**REPRODUCTION, backbones=["llada-8b", "dream-7b"]), "tells no backbones apart"),
+    (study(**REPRODUCTION, orders=["med", "random"]), "tells no reveal orders apart"),
+    (study(layout="transfer", methods=["ratio", "ev"], against="ratio"), "`against` is ratio itself"),
     (study(layout="orders", methods=["ev"]), "needs the method oracle and the order med; add both"),
     (study(layout="categories", methods=["oracle"], orders=["med"]), "compares med with one other order"),
-    (
-        study(methods=["ev"], backbones=["llada-8b", "dream-7b"], figure=True),
-        "a figure of layout systems tells no backbones apart",
-    ),
     (study(methods=["ev"], backbones=["llama3-8b"]), "is autoregressive; studies compare masked backbones"),
     (study(methods=["ev_reassigned_1"], columns=["latency"]), "takes another's canvases and has no latency"),
-    (
-        {**study(methods=["narrow"]), "length_methods": NARROW},
-        "length_methods.narrow.ratios: has none for zh-en, en-de; add them, or list the directions",
-    ),
+    (study(methods=["narrow"]) | {"length_methods": NARROW}, "narrow.ratios: has none for zh-en, en-de; add them, or"),
     (variant(**FLOORS | {"adapter_of": "dream-7b"}), "has other adapters, by `family`, `hub`; remove"),
     (variant(**FLOORS, training={"keep_every": 500}), "has other adapters, by `training`"),
     (variant(**FLOORS, attention="prefix"), "has other adapters, by `attention`; remove this key, or those"),
@@ -163,30 +169,16 @@ UNFIT = [  # configs that cannot run
     ({"backbones": {"llama3-8b": {"zero_shot": True}}}, "zero_shot = True: an autoregressive family has none"),
     (variant(attention="prefix", zero_shot=True), "backbones.mine.attention = 'prefix': the bare checkpoint was"),
     ({"backbones": {"dream-7b": {"family": "stock"}}}, "a stock class is not fine-tuned here; set it to true"),
-    (
-        {"backbones": {"dream-7b": {"family": "stock", "decoding": {"prompt_cache": {"refresh": 4}}}}},
-        "a stock class has none; remove this key",
-    ),
+    ({"backbones": {"dream-7b": {"family": "stock", "decoding": {"prompt_cache": {"refresh": 4}}}}}, "class has none"),
     ({"backbones": {"llama3-8b": {"shifted": False}}}, "llama3-8b.shifted = False: an autoregressive family"),
     (study(layout="checks", methods=["ev_sum"]), "needs the methods ev; add them"),
-    (
-        study(layout="checks", methods=["ratio", "ev"], orders=["med", "random"]),
-        "tells no reveal orders apart; name one",
-    ),
+    (dealt("daedal_own"), "length_methods.dealt.of = 'daedal_own': chooses no canvases of the matrix"),
+    (dealt("ev_reassigned_1"), "length_methods.dealt.of = 'ev_reassigned_1': chooses no canvases of the matrix"),
     (study(9, **POOLED, figure=True), "a figure of layout systems tells no pools apart; remove `pools`"),
-    (
-        {"tables": {"studies": ["main"]}, "studies": {"main": {"methods": ["ev"]}}},
-        "studies.main: main is the name of another table or figure",
-    ),
+    (study(methods=["ev"], figure="hero"), "studies.mine: hero is the name of another table or figure"),
+    ({"studies": {"full_pareto": {"figure": "selector_comparison"}}}, "comparison is the name of another table or fi"),
     ({"matrix": {"seeds_of": {"llama3-8b": [9]}}}, "matrix.seeds_of.llama3-8b = [9]: no seed in common with llada"),
-    (
-        {
-            "adapters": "released",
-            "released": {"llada-8b": {"en-zh": {1: {"folder": "a"}}}},
-            "matrix": {"seeds": [1, 2]},
-        },
-        "released.llada-8b.en-zh: no adapter for seed2; give it, narrow `matrix`",
-    ),
+    (RELEASED | {"matrix": {"seeds": [1, 2]}}, "released.llada-8b.en-zh: no adapter for seed2; give it, narrow"),
 ]
 
 
@@ -298,31 +290,16 @@ def test_results_are_no_file(load, tmp_path, folder):
         load({"results": str(tmp_path / folder)})
 
 
-@pytest.mark.parametrize(
-    ("of", "methods"),
-    [("daedal_own", ["oracle", "ratio", "ev", "dealt"]), ("ev_reassigned_1", ["oracle", "ratio", "ev", "dealt"])],
-    ids=["of no method of the matrix", "of ratios dealt anew"],
-)
-def test_ratios_are_dealt_from_a_method_that_chooses_them(load, of, methods):
-    dealt = {"method": "reassigned", "of": of, "seed": 1}
-    with pytest.raises(InputError, match=r"length_methods\.dealt\.of = .*: chooses no canvases of the matrix"):
-        load({"matrix": {"methods": methods}, "length_methods": {"dealt": dealt}})
-
-
 def test_an_order_by_a_gold_alignment_needs_one(load):
-    over = study(layout="orders", directions=["en-zh"], methods=["oracle"], orders=["med", "oracle_anchor"])
     with pytest.raises(InputError, match=r"sources.wmt22.*: the reveal order 'oracle_anchor' needs"):
-        load(over)
+        load(study(methods=["oracle"], orders=["med", "oracle_anchor"]))
 
 
 def test_a_given_adapter_is_that_of_the_backbone_that_has_it(load):
-    over = {
-        "adapters": "released",
-        "released": {"llada-8b": {"en-zh": {1: {"folder": "given"}}}},
+    over = RELEASED | {
         "matrix": {"backbones": ["llada-8b"], "directions": ["en-zh"], "seeds": [1]},
         "autoregressive": {"backbones": []},
         "instruct": {"backbones": []},
         "backbones": {"mine": FLOORS},
     }
-    compared = {"layout": "readings", "backbones": ["llada-8b", "mine"], "methods": ["oracle", "ratio", "ev"]}
-    assert load({**over, **study(**compared)})
+    assert load({**over, **study(**READINGS)})

@@ -110,6 +110,8 @@ class Method:
     def propose(self, sentence, probes): pass
     def choose(self, sentence, probes): pass
 
+class Lacking(OnGrid): ...
+
 class Grid(OnGrid):
     share: float = Field(0.5, le=1)
     def choose(self, sentence, probes): return Choice(1)
@@ -161,15 +163,10 @@ def test_classes_of_the_users_own_are_let_in_and_their_settings_reach_the_job(ow
 @pytest.mark.parametrize(
     ("blocks", "says"),
     [
-        (
-            {"method": {"method": "nowhere:Mine"}},
-            "length_methods.mine.method = 'nowhere:Mine': No module named 'nowhere'",
-        ),
+        ({"method": {"method": "nowhere:Mine"}}, "mine.method = 'nowhere:Mine': No module named 'nowhere'"),
         ({"method": {"method": "own.py:Grid", "ratios": [1.0]}}, "'own.py'; 'own' is not a package. Write own:Grid. "),
-        (
-            {"method": {"method": "own:Grid", "ratios": [1.0], "shre": 2}},
-            "length_methods.mine.shre = 2: unknown key. Did",
-        ),
+        ({"method": {"method": "own:Grid", "ratios": [1.0], "shre": 2}}, "methods.mine.shre = 2: unknown key. Did"),
+        ({"method": {"method": "own:Lacking", "ratios": [1.0]}}, "own:Lacking has no method choose. docs/"),
         ({"order": {"order": "json:JSONDecoder"}}, "reveal_orders.my_order: TypeError: "),
         ({"metric": {"metric": "own:Neither"}}, "scoring.metrics.mine: has neither segment_scores nor system_score"),
         ({"metric": {"metric": "own:Unsigned"}}, "scoring.metrics.mine: has no `signature`"),
@@ -231,12 +228,6 @@ def test_ratios_of_another_method_below_those_of_its_own():
     mine = {"same_ratios_as": "ev", "ratios": {"en-de": [3]}}
     assert expanded(ev=ev, mine=mine)["mine"] == {"ratios": {"en-zh": [1], "en-de": [3]}}
     assert expanded(ev=ev, mine={"same_ratios_as": "ev"})["mine"] == ev
-
-
-def test_a_method_without_ratios_to_take_is_named(load):
-    line = "mine.yaml: length_methods.cal.same_ratios_as = 'oracle': names no block"
-    with pytest.raises(InputError, match=line):
-        load({"length_methods": {"cal": {"same_ratios_as": "oracle"}}, "tables": {"studies": []}})
 
 
 def test_a_bad_ratio_that_others_take_is_named_once(load):

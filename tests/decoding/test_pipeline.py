@@ -8,7 +8,6 @@ import reference_variants
 from bench import canvases, denoised, in_prompts, translated, without_store
 from tiny_checkpoints import SOURCES
 
-from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import CachePolicy, Ledger, ProbeResult, footnote
 from entropy_valley.decoding.engine import Engine
 from entropy_valley.decoding.requests import Denoising, Draft, Memo, Probe, Runner
@@ -54,7 +53,7 @@ def test_with_a_prompt_cache_it_is_the_plain_approximation(llada, inputs, senten
     for prompt, (row, decoded) in zip(inputs.prompts, whole, strict=True):
         lengths = row["candidates"]
         beside = [lengths[number // refresh * refresh] for number in range(len(lengths))]
-        means = [mean_entropy(llada, prompt, *pair) for pair in zip(lengths, beside, strict=True)]
+        means = [reference_variants.mean_entropy(llada, prompt, *pair) for pair in zip(lengths, beside, strict=True)]
         assert row["scores"] == pytest.approx(means, rel=1e-4)
         assert row["length"] == lengths[means.index(min(means))]
         (one,) = decoded.values()
@@ -82,14 +81,6 @@ def test_a_sentence_waits_for_no_other(llada, inputs, sentences):
     passes = [engine.ledger["passes"] for _ in translated(without_store(engine), inputs, method, sentences, MED)]
     canvases(without_store(probes), inputs, method, sentences)
     assert passes[0] < probes.ledger["passes"] < passes[-1]
-
-
-def mean_entropy(backbone, prompt, length, beside=None):
-    if beside is None:
-        entropies, _ = reference.read(backbone, prompt, [backbone.mask_id] * length)
-    else:
-        entropies, _ = reference_variants.read_cached(backbone, prompt, length, beside)
-    return sum(entropies[:-1]) / (length - 1)
 
 
 # --- Passes that take the prompt's keys and values from earlier ones: what is asked of the engine, and what it costs.

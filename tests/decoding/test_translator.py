@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
+from reference_variants import mean_entropy
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.engine import Engine
@@ -21,6 +22,11 @@ from entropy_valley.translation.translator import SENTENCES, Translation, Transl
 
 SOURCES = ["Anna sees it", "the cat paints the old red car", "a small dog buys 12 houses"]
 RATIOS = [0.5, 1.0, 1.5]
+
+
+@pytest.fixture
+def translator(llada):
+    return Translator(llada, Prompt("{src} = ", llada.tokenizer), make_method("ev", {"ratios": RATIOS}), steps=4)
 
 
 def test_it_gives_algorithm_1(backbone):
@@ -50,8 +56,7 @@ def test_lengths_may_be_given_and_every_reading_is_kept(backbone):
 
 
 @pytest.mark.parametrize("lengths", [[], [4], [4, 0], [4, 2.5], 4])
-def test_lengths_are_one_for_each_sentence(llada, lengths):
-    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}))
+def test_lengths_are_one_for_each_sentence(translator, lengths):
     with pytest.raises(InputError, match=r"lengths: .* for 2 sentences\. Give a list with a whole number of 1 or more"):
         translator.translate(SOURCES[:2], lengths=lengths)
 
@@ -75,15 +80,14 @@ def test_a_curve_without_matplotlib_names_the_extra(monkeypatch):
         Translation("Hallo.").plot()
 
 
-@pytest.mark.parametrize("source", [None, 7, ["a"]])
-def test_what_is_no_text_is_named(llada, source):
-    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}))
-    with pytest.raises(InputError, match=r"sources: sentence 2 is .*, not a text\. Give a list of texts"):
-        translator.translate([SOURCES[0], source])
+def test_what_is_no_text_is_named(translator):
+    with pytest.raises(InputError, match=r"sources: sentence 2 is 7, not a text\. Give a list of texts"):
+        translator.translate([SOURCES[0], 7])
+    with pytest.raises(InputError, match=r"letter by letter.*\[text\]"):
+        translator.translate("the cat")
 
 
-def test_any_series_of_texts_is_translated_and_what_no_text_has_is_skipped(llada):
-    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}), steps=4)
+def test_any_series_of_texts_is_translated_and_what_no_text_has_is_skipped(translator):
     texts = translator.translate(SOURCES)
     assert translator.translate(iter(SOURCES)) == translator.translate(dict.fromkeys(SOURCES)) == texts
     broken = [SOURCES[0], "a\ud800b", *SOURCES[1:]]
@@ -94,14 +98,12 @@ def test_any_series_of_texts_is_translated_and_what_no_text_has_is_skipped(llada
 
 
 @pytest.mark.parametrize("source", ["a\nb", "a\rb", "a\n"])
-def test_a_sentence_is_one_line(llada, source):
-    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}), steps=2)
+def test_a_sentence_is_one_line(translator, source):
     with pytest.raises(SentenceError, match=r"sources: sentence 1: a line break \(U\+000[AD]\)\. Give each line"):
         translator.translate([source])
 
 
-def test_progress_is_shown_on_request(llada, capsys):
-    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}), steps=4)
+def test_progress_is_shown_on_request(translator, capsys):
     quiet = translator.translate(["", *SOURCES[:3]])
     assert not capsys.readouterr().err
     assert translator.translate(["", *SOURCES[:3]], progress=True) == quiet
@@ -123,8 +125,7 @@ def test_the_seconds_of_a_sentence_are_those_of_its_passes(llada, monkeypatch, s
     assert translator.seconds(" ") == translator.seconds("word " * 5000) == 0
 
 
-def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
-    translator = Translator(llada, Prompt("{src}", llada.tokenizer), make_method("ev", {"ratios": RATIOS}))
+def test_its_method_is_no_name_and_its_repr_is_a_line(translator):
     for method, problem in [
         ("ratio", r"ratio is a name or a class. Give make_method\(NAME, {…}\)"),
         (type(translator.method), ".*EntropyValley.* is a name or a class. Give .* an object of the class"),
@@ -141,11 +142,6 @@ def test_its_method_is_no_name_and_its_repr_is_a_line(llada):
         dataclasses.replace(translator, method=make_method("oracle", {}))
     assert "method=EntropyValley(" in repr(translator) and "Linear" not in repr(translator)
     assert "<" not in repr(translator)  # as of objects whose class has no repr
-
-
-def mean_entropy(backbone, prompt, length):
-    entropies, _ = reference.read(backbone, prompt, [backbone.mask_id] * length)
-    return sum(entropies[:-1]) / (length - 1)
 
 
 # --- Which translations are said to be doubtful.
@@ -185,13 +181,6 @@ def test_what_the_tokenizer_does_not_know_is_said_without_development_sentences(
     assert not usual.hints(of_bytes, "a ☃", Translation("text"))
 
 
-@pytest.fixture
-def translator(llada):
-    return Translator(
-        llada, Prompt("Say: {src}\n", llada.tokenizer), make_method("ev", {"ratios": [0.5, 1.0]}), steps=4
-    )
-
-
 def test_entropies_are_those_of_the_translations(translator):
     sources = ["the cat", "word " * 5000, "", "a small dog"]
     entropies = [one.entropy for one in translator.translate(sources, skip=True)]
@@ -216,7 +205,3 @@ class TestLists:
     def test_nothing_is_made_of_nothing(self, translator):
         assert translator.translate(["", " \t"]) == [Translation(""), Translation("")]
         assert translator.translate([]) == []
-
-    def test_a_bare_text_is_no_list(self, translator):
-        with pytest.raises(InputError, match=r"letter by letter.*\[text\]"):
-            translator.translate("the cat")

@@ -14,10 +14,7 @@ from hypothesis import strategies as st
 from run_rule import run_here
 from scipy.stats import binomtest
 
-from entropy_valley import files
 from entropy_valley.errors import InputError
-from entropy_valley.experiment import tables
-from entropy_valley.experiment.config import base_files, load_files
 from entropy_valley.experiment.human_evaluation import forms, pack
 from entropy_valley.experiment.human_evaluation.pack import BUCKETS, LANGUAGES, Pack, choose
 from entropy_valley.texts import guarded, unguarded
@@ -100,7 +97,7 @@ def test_guidelines_are_whole(made, direction, language):
     assert "的" in text if language == "zh" or direction == "en-zh" else "measure word" not in text
 
 
-# --- Packs and filled forms as jobs, and the keys of the config.
+# --- Packs and filled forms as jobs.
 
 
 @pytest.fixture
@@ -126,19 +123,3 @@ def test_forms_in_which_no_row_is_rated_are_refused(packed, tmp_path):
     with pytest.raises(InputError, match="human_evaluation: no row is rated in the forms of en-zh"):
         rate(packed, tmp_path / "en-zh.A.csv")
     assert not (tmp_path / "ratings.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("section", "message"),
-    [
-        ({"first": {"method": "zzz"}}, "'zzz' is not defined"),
-        ({"annotators": ["A", "a"]}, "repeats a; name each once"),
-        ({"annotators": ["A", "All"]}, "All stands for all of them together; choose another name"),
-        ({"annotators": ["../A"]}, "annotators"),
-    ],
-)
-def test_bad_keys_are_errors_of_the_config(tmp_path, section, message):
-    path = tmp_path / "mine.json"
-    files.write_json(path, {"human_evaluation": section})
-    with pytest.raises(InputError, match=f"human_evaluation.*{message}"):
-        load_files([*base_files(), path], tables.problems)

@@ -227,16 +227,6 @@ class TestExport:
             export(ours, theirs, family=family.name)
 
 
-class TestForeignAdapters:
-    """A folder without ``adapter.json`` is taken as it is; one with it says whose it is."""
-
-    def test_a_card_names_the_backbone(self, tiny, family, both):
-        folder, (_, ours, _) = tiny[family.name][1], both
-        files.write_json(ours / "adapter.json", {"backbone_digest": "b1"})
-        with pytest.raises(InputError, match="trained on backbone b1"):
-            load_backbone(folder, family.name, adapter=ours)
-
-
 @torch.inference_mode()
 def test_an_adapter_of_a_tied_head_leaves_the_embeddings(tiny, tmp_path):
     """Merged or beside the weights, the same logits, which are not those of the bare model."""

@@ -1,12 +1,12 @@
 """The released 7-8B checkpoints on meta tensors: every name, every shape, without a byte of weights."""
 
-import json
-
 import pytest
+import torch
 
+from entropy_valley import files
 from entropy_valley.model.checkpoint import config_arguments
 from entropy_valley.model.families import FAMILIES
-from entropy_valley.model.load import empty_model, torch_dtype
+from entropy_valley.model.load import empty_model
 
 # What their config.json say of the computation and the special ids. LLaDA's, Dream's, EuroBERT's and LLaMA-3's as
 # published; DiffuLLaMA's from a copy saved with transformers. Those of models tuned on chats and of A2D were not to be
@@ -126,28 +126,15 @@ TENSORS = {
 }
 
 
-def released_model(repository, folder):
-    """The model of a release on ``meta``."""
-    return empty_model(RELEASES[repository], arguments_of(folder, repository), torch_dtype("bfloat16"))
-
-
-def arguments_of(folder, repository, **changes):
-    (folder / "config.json").write_text(json.dumps(PUBLISHED[repository] | changes))
-    return config_arguments(folder, RELEASES[repository])
-
-
 @pytest.fixture(scope="module", params=sorted(RELEASES))
 def repository(request):
     return request.param
 
 
-@pytest.fixture(scope="module")
-def model(repository, tmp_path_factory):
-    return released_model(repository, tmp_path_factory.mktemp("released"))
-
-
-def test_every_name_and_shape_is_the_released_one(repository, model):
+def test_every_name_and_shape_is_the_released_one(repository, tmp_path):
     family = RELEASES[repository]
+    files.write_json(tmp_path / "config.json", PUBLISHED[repository])
+    model = empty_model(family, config_arguments(tmp_path, family), torch.bfloat16)
     ours = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
     assert {family.released_name(name): shape for name, shape in ours.items()} == TENSORS[repository]
     assert {family.stock_name(name): shape for name, shape in TENSORS[repository].items()} == ours

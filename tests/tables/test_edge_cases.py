@@ -166,16 +166,6 @@ class TestSentences:
         (line,) = [line for line in notes_of(run.text("tables/negative_order")) if line.startswith("Spearman")]
         assert "two-sided p = " in line and "p = 0.0000" not in line
 
-    @pytest.mark.parametrize("name", ["negative_order", "coverage"])
-    def test_outputs_of_other_sentences_are_refused(self, run, name):
-        cell = run.cells(f"tables/{name}")[-1]
-        first, *rows = run.read(cell, SCORES)
-        run.put(cell, SCORES, [first | {"id": "other"}, *rows])
-        first, *rows = run.read(cell, TRANSLATIONS)
-        run.put(cell, TRANSLATIONS, [first | {"id": "other"}, *rows])
-        with pytest.raises(InputError, match="has not the sentences of other results"):
-            run.make(f"tables/{name}")
-
 
 class TestChecks:
     def test_another_file_is_no_valley(self, run):

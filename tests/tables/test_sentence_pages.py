@@ -36,9 +36,7 @@ def test_a_page_reads_the_sets_of_its_systems(demo):
     assert "results/demo-full/en-zh/llama3-tiny/seed1/autoregressive/translations.jsonl" in read
     assert "results/demo-full/en-zh/dream-tiny/seed1/matrix/scores.json" in read
     assert len(read) == 1 + 4 * (3 + 1)
-    with pytest.raises(
-        InputError, match=r"the page en-zh\.dev: the config has no such results\. There is en-zh\.grammar"
-    ):
+    with pytest.raises(InputError, match=r"page en-zh\.dev: the config has no such results\. There is en-zh\.grammar"):
         pages.inputs(demo, ("en-zh", "dev"))
 
 
