@@ -15,7 +15,7 @@ import torch
 from transformers import DynamicCache
 
 from entropy_valley.decoding.orders import reveal_counts
-from entropy_valley.decoding.reference import Rank, Step, med, read, slot_logits, stock_logits
+from entropy_valley.decoding.reference import Rank, Step, read, slot_logits, stock_logits
 
 if TYPE_CHECKING:
     from entropy_valley.model.load import Backbone
