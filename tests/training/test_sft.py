@@ -60,7 +60,7 @@ def test_the_engine_follows_plain_torch(process_group, load, family):
     model = attach_lora(backbone.model, backbone.family, settings.lora, seed=1)
     run = deepspeed.build(deepspeed.Objective(model, backbone.shifted).train(), settings, steps)
     batches = batches_of(backbone, passes=Passes(40, ranks=4))
-    sizes = [[len(part.packed.lengths) for part in batches[step]] for step in range(steps)]
+    sizes = [[len(part) for part in batches[step]] for step in range(steps)]
     assert [1, 1, 0, 0] in sizes and {len(parts) for parts in sizes} == {4, 8}
     trainer = sft._Trainer(run, batches, rank=0, world=1)
     losses = [trainer.step(step)["loss"] for step in range(steps)]

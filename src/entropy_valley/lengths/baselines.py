@@ -358,8 +358,6 @@ class Daedal(LengthMethod):
 # source and canvas. The mean over many permutations estimates the score of a ratio that is drawn at random from EV's.
 # Each permutation is a method of its own.
 
-DECILES = 10
-
 
 class Reassigned(Section):
     """A control: another method's canvas ratios, given to other sentences. It probes nothing."""
@@ -397,5 +395,5 @@ def _groups(sources: Sequence[int], within: str) -> list[list[int]]:
     if within == "all":
         return [list(range(len(sources)))]
     ranked = sorted(range(len(sources)), key=sources.__getitem__)
-    bounds = [len(ranked) * part // DECILES for part in range(DECILES + 1)]
+    bounds = [len(ranked) * part // 10 for part in range(11)]
     return [ranked[first:last] for first, last in itertools.pairwise(bounds)]

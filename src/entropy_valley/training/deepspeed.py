@@ -67,15 +67,14 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
         "train_micro_batch_size_per_gpu": 1,  # required but not used: steps end where the trainer says
         "gradient_clipping": settings.clip,
     }
-    engine, *_ = deepspeed.initialize(
+    return deepspeed.initialize(
         model=objective,
         model_parameters=parameters,
         optimizer=optimizer,
         lr_scheduler=schedule,
         dist_init_required=False,
         config=config,
-    )
-    return engine
+    )[0]
 
 
 # --- Its checkpoints.

@@ -252,6 +252,10 @@ class MicroBatch:
     labels: Tensor
     weights: Tensor
 
+    def __len__(self) -> int:
+        """The number of sequences; 0 if a small last batch has none for this pass."""
+        return len(self.packed.lengths)
+
     def to(self, device: torch.device | str) -> MicroBatch:
         ids, positions = self.packed.input_ids.to(device), self.packed.position_ids.to(device)
         packed = dataclasses.replace(self.packed, input_ids=ids, position_ids=positions)

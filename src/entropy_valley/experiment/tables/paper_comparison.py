@@ -281,10 +281,11 @@ def _rows(table: pd.DataFrame, section: str = "", placed: bool = False) -> list[
     for row in table.to_dict("records"):
         kind, _, name = row["label"].partition(":")
         place = WORDS.get(("label", row["label"])) or render.title(name) + ", figure" * (kind == "fig")
-        # `En→Zh, T = 64, EV: COMET-22`
-        parts = [_words(key, row[key]) for key in ("backbone", "direction", "setting", "system") if row[key]]
+        # `En→Zh, T = 64, EV: COMET-22`; what goes without saying has no word.
+        words = [_words(key, row[key]) for key in ("backbone", "direction", "setting", "system")]
+        named = ", ".join(filter(None, words))
         what = row["what"] or _words("metric", row["metric"])
-        label = f"{place}: " * placed + f"{', '.join(parts)}: " * bool(parts) + what
+        label = f"{place}: " * placed + (f"{named}: {what}" if named else what)
         texts = _number(row) if row["kind"] in ("value", "sign") else _texts(row)
         verdict = Bold(row["verdict"]) if _differs(row["verdict"]) else row["verdict"]
         rows.append(Row([label, *texts, verdict], section or f"{place} ({row['label']})"))

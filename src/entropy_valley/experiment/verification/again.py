@@ -47,13 +47,13 @@ def check(folder: Folder, report: Report, count: int, device: str) -> None:
 
 def drawn(folder: Folder, report: Report, count: int) -> Iterator[tuple[Cell, Row]]:
     """``count`` sentences of the cells of each run, drawn by a hash of cell and sentence; of canvases alone."""
-    for _, homes in itertools.groupby(folder.sets, key=lambda home: home.rpartition("/")[0]):
+    every = folder.cells(report, TRANSLATIONS)
+    for _, cells in itertools.groupby(every, key=lambda cell: cell.home.rpartition("/")[0]):
         rows = []
-        for home in homes:
-            for cell in folder.cells(report, home, TRANSLATIONS):
-                # An autoregressive system denoises nothing.
-                if cell.system.order:
-                    rows += [(cell, row) for row in cell.rows]
+        for cell in cells:
+            # An autoregressive system denoises nothing.
+            if cell.system.order:
+                rows += [(cell, row) for row in cell.rows]
         # Nobody can choose which sentences are drawn, and everybody draws the same.
         rows.sort(key=lambda at: files.text_digest(f"{at[0].home} {at[0].system.label} {at[1]['id']}"))
         yield from rows[:count]

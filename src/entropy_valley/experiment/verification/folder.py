@@ -161,21 +161,20 @@ class Folder:
                 adapter = here
         return checkpoint, adapter
 
-    def cells(self, report: Report, home: str, name: str) -> list[Cell]:
-        """The cells of a set in its translations or scores."""
-        file = f"{home}/{name}"
-        header = record_path(file).as_posix()
-        direction, backbone, _ = home.split("/", 2)
-        cells = []
-        with report.reading("rows", file):
-            if record := self.records.get(header):
-                rows, described = self.rows(file), entries(self.root / header)
-                # A cell that lacks on one side is found here, before its rows are looked at.
-                report.compare("rows", file, "cells", sorted(rows), sorted(described))
-                for system, own in rows.items():
-                    entry = described.get(system, {})
-                    cells.append(Cell(home, direction, backbone, file, header, system, own, entry, record.params))
-        return cells
+    def cells(self, report: Report, name: str) -> Iterator[Cell]:
+        """The cells of every set in its translations or scores."""
+        for home in self.sets:
+            file = f"{home}/{name}"
+            header = record_path(file).as_posix()
+            direction, backbone, _ = home.split("/", 2)
+            with report.reading("rows", file):
+                if record := self.records.get(header):
+                    rows, described = self.rows(file), entries(self.root / header)
+                    # A cell that lacks on one side is found here, before its rows are looked at.
+                    report.compare("rows", file, "cells", sorted(rows), sorted(described))
+                    for system, own in rows.items():
+                        entry = described.get(system, {})
+                        yield Cell(home, direction, backbone, file, header, system, own, entry, record.params)
 
     @functools.lru_cache(maxsize=128)  # noqa: B019, files that are in memory
     def rows(self, file: str) -> dict[System, list[Row]]:

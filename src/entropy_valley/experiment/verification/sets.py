@@ -1,6 +1,7 @@
 """The rows of each set: their sentences, texts, canvases and costs, what the header says of each cell, and the scores
 again as their job has made them: by sacreBLEU, and by COMET with each text once."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,19 +32,18 @@ Tokens = Mapping[str, tuple[int, int]]
 
 def check(folder: Folder, report: Report) -> None:
     """Check every row of every set, and what its header says of each cell."""
-    for home in folder.sets:
-        for cell in folder.cells(report, home, TRANSLATIONS):
-            with report.reading("rows", cell.file):
-                check_ids(folder, report, cell)
-                prompt, first_line = folder.prompt(cell.backbone), cell.params.get("first_line", False)
-                for row in cell.rows:
-                    text = prompt.text(row["tokens"], first_line) if prompt else NO_TOKENIZER
-                    report.compare("texts", cell.file, f"line {row['line']}, hypothesis", row["hypothesis"], text)
-                tokens = folder.tokens(cell.direction, cell.backbone, cell.system.testset)
-                # An autoregressive system has no canvas.
-                if cell.denoising:
-                    _check_canvases(report, cell, cell.denoising, tokens)
-                _check_totals(report, cell, tokens)
+    for cell in folder.cells(report, TRANSLATIONS):
+        with report.reading("rows", cell.file):
+            check_ids(folder, report, cell)
+            prompt, first_line = folder.prompt(cell.backbone), cell.params.get("first_line", False)
+            for row in cell.rows:
+                text = prompt.text(row["tokens"], first_line) if prompt else NO_TOKENIZER
+                report.compare("texts", cell.file, f"line {row['line']}, hypothesis", row["hypothesis"], text)
+            tokens = folder.tokens(cell.direction, cell.backbone, cell.system.testset)
+            # An autoregressive system has no canvas.
+            if cell.denoising:
+                _check_canvases(report, cell, cell.denoising, tokens)
+            _check_totals(report, cell, tokens)
 
 
 def check_ids(folder: Folder, report: Report, cell: Cell) -> None:
@@ -159,20 +159,20 @@ def check_scores(folder: Folder, report: Report, comet: Path | None, device: str
     none of its own."""
     # By name and settings: a COMET is loaded once, and knows the texts that it has scored.
     scorers: dict[str, Scorer] = {}
-    for home in folder.sets:
-        cells = folder.cells(report, home, SCORES)
+    for _, of_set in itertools.groupby(folder.cells(report, SCORES), key=lambda cell: cell.home):
+        cells = [*of_set]
         outputs = _outputs(folder, report, cells)
         # The cells of a set share a header and its params.
-        for first in cells[:1]:
-            with report.reading("scores", first.header):
-                for name, metric in from_params({**first.params, "metrics": {}}).items():
-                    scorer = scorers.setdefault(f"{name} {metric!r}", metric)
-                    with report.reading("scores", first.header):
-                        job = _job(folder, first, name, scorer, comet, device)
-                        again = {} if isinstance(job, Unchecked) else score_cells(name, scorer, job, outputs)
-                        for cell in cells:
-                            if cell.system in outputs:
-                                _compare(report, cell, name, outputs[cell.system].ids, again.get(cell.system, job))
+        header, params = cells[0].header, cells[0].params
+        with report.reading("scores", header):
+            for name, metric in from_params({**params, "metrics": {}}).items():
+                scorer = scorers.setdefault(f"{name} {metric!r}", metric)
+                with report.reading("scores", header):
+                    job = _job(folder, params["target_language"], name, scorer, comet, device)
+                    again = {} if isinstance(job, Unchecked) else score_cells(name, scorer, job, outputs)
+                    for cell in cells:
+                        if cell.system in outputs:
+                            _compare(report, cell, name, outputs[cell.system].ids, again.get(cell.system, job))
 
 
 def _outputs(folder: Folder, report: Report, cells: list[Cell]) -> dict[System, Outputs]:
@@ -195,7 +195,7 @@ def _outputs(folder: Folder, report: Report, cells: list[Cell]) -> dict[System, 
 
 
 def _job(
-    folder: Folder, cell: Cell, name: str, metric: Scorer, comet: Path | None, device: str
+    folder: Folder, language: str, name: str, metric: Scorer, comet: Path | None, device: str
 ) -> ScoringJob | Unchecked:
     """What a metric needs to score, or why it cannot."""
     checkpoint = None
@@ -204,7 +204,7 @@ def _job(
         checkpoint = comet or (trained_here if metric.checkpoint is None and trained_here.exists() else None)
         if checkpoint is None:
             return NO_COMET
-    job = ScoringJob(cell.params["target_language"], checkpoint, device, rows=ROWS if device == "cpu" else None)
+    job = ScoringJob(language, checkpoint, device, rows=ROWS if device == "cpu" else None)
     try:
         metrics.prepare(name, metric, job)
     # As where a tokenizer of sacreBLEU is not installed.
