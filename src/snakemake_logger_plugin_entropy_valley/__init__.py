@@ -146,13 +146,13 @@ class Screen:
             yield from [f"Failed: {failure}" for failure in self._failed.values()] or [STOPPED]
         elif exception == "RuleException" and "CalledProcessError" in text:
             return  # of a command that failed, which Snakemake tells once more as the job's error
-        elif exception == "InputFunctionException" and ours:
+        elif ours:
             yield f"{ERROR}{ours[1]}"
         elif exception == "InputError":
             _, first, *others = text.splitlines()
             yield f"{ERROR}{first}"
             yield from (line for line in others if not line.startswith('  File "'))
-        elif exception == "MissingRuleException" and target:
+        elif target:
             yield f"{ERROR}no rule makes {target[1]}. {_near(target[1])}"
         elif any(words in text for words in UNREAD):
             yield from _unread() or [text]

@@ -266,7 +266,7 @@ def _with_own_classes(experiment: Experiment, direction: str, names: Sequence[st
             ratios = method_settings(experiment, "ev", direction)["ratios"]
             blocks[name] = UserMethod.model_construct(method=name, **({"ratios": ratios} if "ratios" in fields else {}))
     methods = experiment.length_methods
-    return experiment.model_copy(update={"length_methods": methods.model_copy(update=blocks)}) if blocks else experiment
+    return experiment.model_copy(update={"length_methods": methods.model_copy(update=blocks)})
 
 
 def _settings(experiment: Experiment, direction: str, name: str, ratios: list[float] | None) -> dict[str, Any]:

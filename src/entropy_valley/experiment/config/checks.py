@@ -124,21 +124,23 @@ def _compared(experiment: Experiment) -> Iterator[Problem]:
 
 def _backbones(experiment: Experiment) -> Iterator[Problem]:
     families = {name: find_family(name) for name in {section.family for section in experiment.backbones.values()}}
+    stock_classes = {name for name, family in families.items() if family.is_stock}
     for name, section in experiment.backbones.items():
         family, given = families[section.family], section.hub or section.folder
+        stock = section.family in stock_classes
         for wrong, keys, reason in (
             (given, ("pretraining", "pretrained"), "the checkpoint is that of `hub` or `folder`"),
             (not family.chat, ("chat",), f"the family {family.name} has no chat template"),
             (section.zero_shot, ("attention",), "the bare checkpoint was trained without it"),
-            (family.is_stock, ("attention",), "a stock class has none"),
+            (stock, ("attention",), "a stock class has none"),
             (family.causal, ("shifted", "attention", "eos_padding", "zero_shot"), "an autoregressive family has none"),
         ):
             for key in keys:
                 if wrong and getattr(section, key) != BackboneSection.model_fields[key].default:
                     yield ("backbones", name, key), f"{reason}; remove this key"
-        if family.is_stock and not section.zero_shot:
+        if stock and not section.zero_shot:
             yield ("backbones", name, "zero_shot"), "a stock class is not fine-tuned here; set it to true"
-        if family.is_stock and section.decoding.prompt_cache:
+        if stock and section.decoding.prompt_cache:
             yield ("backbones", name, "decoding", "prompt_cache"), "a stock class has none; remove this key"
         base = experiment.backbones[section.variant_of or name]
         for key in OF_CHECKPOINT:

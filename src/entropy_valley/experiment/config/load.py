@@ -7,7 +7,6 @@ import functools
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ MISSING = object()
 SHORT_FORMS = {"backbones": "variant_of", "length_methods": "same_ratios_as"}
 EXTENDS = "extends"  # the key with the files that a file is laid over, as if they stood before it on the command line
 # A copy of the repository's config files, or links to them.
-INSTALLED = Path(str(resources.files("entropy_valley"))) / "defaults"
+INSTALLED = Path(__file__).parents[2] / "defaults"
 RELEASED = "config/released.yaml"
 SUFFIXES = (".yaml", ".yml", ".json")
 ELSEWHERE = "Where another config file has a backbone, name this file, as `extends: config/demo.yaml`. "

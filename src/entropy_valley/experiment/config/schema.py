@@ -37,7 +37,7 @@ from entropy_valley.lengths import LENGTH_METHODS
 from entropy_valley.lengths.base import LengthMethod
 from entropy_valley.lengths.baselines import Reassigned
 from entropy_valley.lengths.settings import LengthHeadTraining, LengthStatisticsSection, SigConcentration, Valley
-from entropy_valley.model.families import find_family
+from entropy_valley.model.families import FAMILIES, find_family
 from entropy_valley.model.prompt import BOTH_WAYS, Attention
 from entropy_valley.scoring import METRICS, make_metric
 from entropy_valley.scoring.comet import Comet, MainComet
@@ -335,7 +335,7 @@ class Hub(Section):
 
 
 def _family(name: str) -> str:
-    if problem := refusal(find_family, name):
+    if name not in FAMILIES and (problem := refusal(find_family, name)):
         raise ValueError(problem)
     return name
 

@@ -36,10 +36,10 @@ def _downloads(experiment: Experiment, rule: str, wildcards: Mapping[str, str]) 
     match rule:
         case "fetch_backbone":
             name = wildcards["backbone"]
-            hub, own = experiment.backbones[name].hub, experiment.backbones[name].own_folder
-            if hub and not own and not Path(paths.backbone_folder(experiment, name)).is_dir():
+            section = experiment.backbones[name]
+            if section.hub and not section.own_folder and not Path(paths.backbone_folder(experiment, name)).is_dir():
                 size = subject.size(experiment, name)
-                yield Download(hub.repository, RELEASED * size.parameters if size else None)
+                yield Download(section.hub.repository, RELEASED * size.parameters if size else None)
         case "fetch_comet":
             metric = paths.downloaded_comets(experiment)[wildcards["checkpoint"]]
             if not Path(paths.comet_folder(experiment, metric)).exists():
