@@ -27,6 +27,13 @@ def source(run, tmp_path):
     return tmp_path / "report.tex"
 
 
+def test_a_table_may_have_a_dot_in_its_name(run, tmp_path):
+    files.write_text(tmp_path / "tables/ratios_0.8.float.tex", "%\n")
+    reports = {"tables/ratios_0.8": SimpleNamespace(ready=True, text=MINE, endings=["float.tex"])}
+    document.write(run.experiment, reports, tmp_path / "report.tex")
+    assert r"\input{tables/ratios_0.8.float.tex}" in (tmp_path / "report.tex").read_text()
+
+
 def test_it_has_each_part_with_its_title_and_caption(source):
     text = source.read_text()
     assert text.index("figures/hero.pdf") < text.index(r"\input{tables/main.float.tex}")

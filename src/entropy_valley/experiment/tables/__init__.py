@@ -140,7 +140,7 @@ def make(experiment: Experiment, outputs: Sequence[str]) -> None:
         direction, testset = out.stem.split(".", 1)
         pages.write(experiment, (direction, testset), outputs[0])
     else:
-        report = configured(experiment)[f"{out.parent.name}/{out.name.partition('.')[0]}"]
+        report = configured(experiment)[f"{out.parent.name}/{out.stem}"]
         report.write(outputs[: len(report.endings)])
 
 

@@ -176,10 +176,9 @@ def concerns(experiment: Experiment, key: str, cell: Cell) -> bool:
     methods = (cell.method, *origins(experiment, cell.method)) if cell.order else ()
     if kind == "cells":
         return False
-    if kind == "methods":
-        return name.partition(".")[0] in methods
-    if kind == "orders":
-        return name.partition(".")[0] == cell.order
+    if kind in ("methods", "orders"):
+        own = methods if kind == "methods" else (cell.order,)
+        return f"{name}.".startswith(tuple(f"{one}." for one in own))  # names may have dots, such as ratio_0.95
     if name.startswith("testset "):
         return name == f"testset {cell.testset}"
     if kind == "fits" or name.startswith("corpus "):  # training pairs, to which some length methods are fitted
