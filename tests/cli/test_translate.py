@@ -140,6 +140,11 @@ def test_an_order_that_compares_sentences_reads_all_of_them_first(translate):
     assert translate(SOURCES[:6], *options, "--batch", 1)[0] == at_once
 
 
+def test_a_variable_length_decoder_has_no_steps_to_say(translate):
+    _, said, status = translate(SOURCES[:1], "--order", "confidence_threshold", "--no-hints")
+    assert status == 0 and "\norder: confidence_threshold\n" in said
+
+
 def test_a_variant_with_a_prompt_cache_says_that_it_is_approximate(translate):
     exact, said, _ = translate(SOURCES[:3], "--no-hints", "--jsonl")
     assert "approximate" not in said

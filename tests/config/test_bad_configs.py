@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entropy_valley.errors import InputError
+from entropy_valley.experiment import frames
 from entropy_valley.experiment.config import base_files, load_files, params
+from entropy_valley.experiment.config.checks import METRIC_FILES
 from entropy_valley.experiment.config.load import merge, overlay
 from entropy_valley.experiment.config.matrix import SETS, runs, sets_of
+from entropy_valley.experiment.stats import summary
 
 ROOT = Path(__file__).parents[2]
 PAPER = merge(base_files(ROOT))
@@ -137,7 +140,10 @@ NAMES = [  # of what other keys define, or do not
     (people(first={"method": "zzz"}), "human_evaluation.first.method = 'zzz': 'zzz' is not defined"),
     ({"tables": {"studies": ["grdis"]}}, "'grdis' is not defined; did you mean readings? `studies` has "),
     ({"sources": {"dev": {"name": "wmt22"}}}, "sources.dev: is the name of the development pairs"),
-    ({"scoring": {"metrics": {"comet22": {"metric": "bleu", "label": "x"}}}}, "comet22: this name is taken"),
+    *(
+        ({"scoring": {"metrics": {name: {"metric": "bleu", "label": "x"}}}}, f"{name}: this name is taken")
+        for name in ("comet22", "copies", "length", "method")
+    ),
     *(
         ({"studies": {name: {"methods": ["ev"]}}}, f"studies.{name}: is the name of a folder of every run")
         for name in (*SETS, "adapter", "latency")
@@ -303,3 +309,8 @@ def test_a_given_adapter_is_that_of_the_backbone_that_has_it(load):
         "backbones": {"mine": FLOORS},
     }
     assert load({**over, **study(**READINGS)})
+
+
+def test_no_metric_has_the_name_of_a_column_of_results():
+    columns = {*frames.CELL, *frames.SOURCES, *frames.MEANS, *summary.COSTS}
+    assert columns <= METRIC_FILES

@@ -4,6 +4,7 @@ import functools
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -11,8 +12,9 @@ import pytest
 from entropy_valley.experiment import tables as reports
 from entropy_valley.experiment.config import base_files, params
 from entropy_valley.experiment.config.load import load_merged, overlay, read_yaml
-from entropy_valley.experiment.config.matrix import sets_of
+from entropy_valley.experiment.config.matrix import Cell, Run, sets_of
 from entropy_valley.experiment.tables import footnotes, scores
+from entropy_valley.experiment.tables.report import ENDINGS, concerns
 
 ROOT = Path(__file__).parents[2]
 BASE = functools.reduce(overlay, map(read_yaml, base_files(ROOT)))
@@ -34,6 +36,25 @@ def test_what_a_config_does_not_ask_for_is_not_made():
     assert {f"tables/{name}" for name in tables} | {f"figures/{name}" for name in figures} <= few.keys()
     unasked = {"tables/ar_reference", "tables/selector_checks", "figures/selector_checks"}
     assert unasked < whole.keys() and not unasked & few.keys()
+
+
+@pytest.mark.parametrize(("folder", "rule"), [("tables", "table"), ("tables", "comparison"), ("figures", "figure")])
+def test_a_study_may_have_a_dot_in_its_name(monkeypatch, folder, rule):
+    written, name = [], f"{folder}/ratios_0.8"
+    report = SimpleNamespace(endings=ENDINGS[rule], write=written.append)
+    monkeypatch.setattr(reports, "configured", lambda experiment: {name: report})
+    outputs = [f"results/{name}.{ending}" for ending in report.endings]
+    reports.make(None, outputs)
+    assert written == [outputs]
+
+
+def test_a_change_of_a_method_concerns_its_cells_whatever_its_name_is():
+    whole = experiment()
+    cell = Cell(Run("en-zh", "llada-8b", 1), "wmt22", "ratio_0.70", "hybrid_0.25", 32)
+    for key in ("methods.ratio_0.70.ratios", "methods.ratio_0.70", "orders.hybrid_0.25.order_settings.p"):
+        assert concerns(whole, key, cell)
+    for key in ("methods.ratio_0.75.ratios", "methods.ratio_0.7", "methods.ratio.ratios", "orders.hybrid_0.2"):
+        assert not concerns(whole, key, cell)
 
 
 OF_EV = "from entropy_valley.lengths.ev import EntropyValley\n\nclass Mine(EntropyValley):\n    sees_reference = {}\n"

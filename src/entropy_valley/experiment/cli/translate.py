@@ -85,7 +85,8 @@ def _loaded(chosen: Chosen, translator: Translator) -> Iterator[str]:
         if trained.get("prompt", spec["prompt"]) != spec["prompt"]:
             yield f"note: the adapter was trained with another prompt: {trained['prompt']!r}"
     yield f"prompt: {spec['prompt']!r}"
-    yield f"order: {translator.denoising.label}, {spec['steps']} steps, schedule {spec['schedule']}"
+    schedule = f", {spec['steps']} steps, schedule {spec['schedule']}" if translator.denoising.order else ""
+    yield f"order: {translator.denoising.label}{schedule}"  # a variable-length decoder has neither
     if cache := CachePolicy.of(spec):
         yield f"approximate: {cache.name}"
     for name, settings in chosen.methods.items():

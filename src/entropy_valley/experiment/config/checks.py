@@ -20,7 +20,14 @@ from entropy_valley.model.families import find_family
 from entropy_valley.scoring.metrics import Bleu
 from entropy_valley.settings import Refers
 
-METRIC_FILES = ("comet", "id", "digests", "sentences", "signatures")  # keys of the scores' files, names of folders
+# Keys of the files of a set, columns of the frames of results, and names of folders: no metric can have these.
+METRIC_FILES = {
+    *("comet", "id", "digests", "sentences", "signatures", "copies", "set", "code", "decoder", "shifted"),
+    *("backbone", "direction", "pool", "seed", "testset", "method", "order", "steps", "metric", "value"),
+    *("data_digest", "backbone_digest", "adapter_digest", "within_steps", "length_mae", "concentration"),
+    *("hypothesis", "source", "target", "source_tokens", "target_tokens", "length", "tokens", "logprob", "canvas"),
+    *("calls", "slots", "passes", "run_tokens", "head_rows"),
+}
 RUN_FOLDERS = ("adapter", "latency")  # beside the sets of a run
 
 OF_CHECKPOINT = ("family", "hub", "folder", "pretraining", "pretrained")  # keys of a backbone

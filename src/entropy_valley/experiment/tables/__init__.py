@@ -136,7 +136,7 @@ def make(experiment: Experiment, outputs: Sequence[str]) -> None:
         direction, testset = out.stem.split(".", 1)
         pages.write(experiment, (direction, testset), out)
     else:
-        report = configured(experiment)[f"{out.parent.name}/{out.name.partition('.')[0]}"]
+        report = configured(experiment)[f"{out.parent.name}/{out.stem}"]
         report.write(outputs[: len(report.endings)])
 
 

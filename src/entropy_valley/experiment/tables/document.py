@@ -49,7 +49,8 @@ def write(experiment: Experiment, configured: Mapping[str, Report], out: Path) -
     """Write the document of all reports that wait for nobody; it names its files from its own folder, the results."""
     captions, packages = {}, [*render.LATEX_PACKAGES, *PACKAGES]
     for file in read({path: report for path, report in configured.items() if report.ready}):
-        path, _, ending = file.partition(".")
+        ending = "pdf" if file.endswith(".pdf") else "float.tex"
+        path = file.removesuffix(f".{ending}")  # names may have dots
         captions[path] = configured[path].text
         # A table says in its first line which packages it needs.
         if ending != "pdf" and render.CHINESE in files.read_lines(out.parent / file)[0]:

@@ -153,17 +153,16 @@ def concerns(experiment: Experiment, key: str, cell: Cell) -> bool:
     """Whether a change of a set's params changes one of its cells. Those of another length method, reveal order or
     test set do not."""
     kind, _, rest = key.partition(".")
-    name = rest.partition(".")[0]
     methods = (cell.method, *origins(experiment, cell.method)) if cell.order else ()
     if kind == "cells":
         return False
-    if kind == "methods":
-        return name in methods
-    if kind == "orders":
-        return name == cell.order
+    if kind in ("methods", "orders"):
+        own = methods if kind == "methods" else (cell.order,)
+        return f"{rest}.".startswith(tuple(f"{one}." for one in own))  # names may have dots, such as ratio_0.95
     if rest.startswith("testset "):
         return rest == f"testset {cell.testset}"
     if kind == "fits" or rest.startswith("corpus "):  # training pairs, to which some length methods are fitted
+        name = rest.partition(".")[0]
         needs = [FITTED[name]] if name in FITTED else FITTED.values()
         return any(declares(experiment, method, need) for need in needs for method in methods)
     return True
