@@ -126,7 +126,8 @@ def _load_decoder(
     if adapter is not None:
         adapters.require_same(Path(adapter), known.digest, attention)
         change = adapters.read_adapter(Path(adapter), known.family)
-        adapters.attach(copy.deepcopy(model), change, adapter, merge)  # on meta: before the weights are read
+        # On meta: before the weights are read. Only a bias may fail to merge; a product there loads torch's compiler.
+        adapters.attach(copy.deepcopy(model), change, adapter, merge and bool(change.settings.get("lora_bias")))
         if dtype == NF4 and not merge:
             raise InputError("precision nf4", "an adapter is merged before", "Merge it, or use another precision.")
     checkpoint.fill(model, known.family, known.folder, place)

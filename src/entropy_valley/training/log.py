@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from entropy_valley import files
 from entropy_valley.errors import InputError
 from entropy_valley.progress import progress
@@ -18,8 +16,10 @@ HISTORY = ("loss", "cross_entropy", "learning_rate", "gradient_norm")
 
 def history_csv(history: Sequence[Sequence[float]]) -> str:
     """The values of ``HISTORY`` at each optimiser step, from 1, with six significant digits."""
-    table = pd.DataFrame(history, index=range(1, len(history) + 1), columns=HISTORY)
-    return table.to_csv(index_label="step", float_format="%.6g", lineterminator="\n")
+    lines = [",".join(["step", *HISTORY])]
+    for step, values in enumerate(history, start=1):
+        lines.append(",".join([str(step), *(f"{value:.6g}" for value in values)]))
+    return "\n".join(lines) + "\n"
 
 
 def require_finite(scalars: Mapping[str, float], step: int, steps: int, place: object) -> None:
