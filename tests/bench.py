@@ -7,7 +7,8 @@ import shutil
 import pytest
 
 from entropy_valley import files, results
-from entropy_valley.decoding.canvas import Ledger
+from entropy_valley.decoding.canvas import Canvas, Ledger
+from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.requests import Runner
 from entropy_valley.model.families import find_family
 from entropy_valley.results import System
@@ -29,6 +30,11 @@ def _noted(model, what):
 RunModel.report = _noted
 
 METHODS = {"oracle": {}, "ratio": {"ratios": 1.2, "reserve_eos_slot": True}, "ev": {"ratios": [0.6, 0.8, 1.0, 1.05]}}
+
+
+def canvas_of(prompt, length, steps, **more):
+    """``length`` masks behind a prompt, to be denoised in T steps."""
+    return Canvas(prompt, length, [count for count in reveal_counts(length, steps) if count], **more)
 
 
 class Spelled:

@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 LARGE = 1000  # bytes from which a file is kept in Git LFS and known by its sha256
@@ -32,6 +33,12 @@ class FakeHub:
             "cardData": {"license": "mit"},
             "siblings": [_sibling(name, content) for name, content in self.commits[commit].items()],
         }
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a folder as those of a commit; huggingface_hub's own notes are left out."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and ".cache" not in path.parts]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 def etag(content: bytes) -> str:

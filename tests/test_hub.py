@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
 import pytest
-from fake_hub import serve
+from fake_hub import contents, serve
 from huggingface_hub.errors import OfflineModeIsEnabled
 from run_rule import run_here
 from safetensors.torch import load_file, save_file
@@ -128,14 +128,6 @@ def test_a_large_download_needs_agreement():
         hub.require_agreement(source(10**9), ["*.json"], agreed=False)
 
 
-def contents(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and ".cache" not in path.parts
-    }
-
-
 def fetch_here(revision, folder, patterns):
     hub.fetch(hub.listing("someone/model", revision, KEY), folder, patterns, KEY)
 
@@ -180,9 +172,7 @@ def test_an_archive_is_fetched_once_and_whole(reach, tmp_path):
     with serve({NEW: {"data": content}}, cut={"data": 70_000}) as server:
         reach(server.url)
         address = f"{server.url}/someone/model/resolve/{NEW}/data"
-        with pytest.raises(
-            InputError, match=r"cannot be downloaded .*70000 bytes read, 30000 more expected.*\. Run again"
-        ):
+        with pytest.raises(InputError, match=r"cannot be downloaded .*70000 bytes read, 30000 more .*\. Run again"):
             hub.archive(address, tmp_path / "data", "Copy it.")
         assert not (tmp_path / "data").exists()
         server.cut.clear()

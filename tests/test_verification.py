@@ -9,7 +9,7 @@ import sys
 
 import finished
 import pytest
-from forging import changed, edited, sealed
+from forging import changed, edited, sealed, swapped
 
 from entropy_valley import files
 from entropy_valley.errors import InputError
@@ -87,14 +87,6 @@ def dropped(count):
     return edit
 
 
-def swapped(root):
-    """Exchange the sets of two runs."""
-    one, other = root / SET, root / SET.replace("seed1", "seed2")
-    one.rename(root / "other")
-    other.rename(one)
-    (root / "other").rename(other)
-
-
 def unreadable(root):
     """A row has no canvas."""
 
@@ -106,7 +98,7 @@ def unreadable(root):
 
 IN_SETS = {  # the changes, and what a line says
     "two methods": ([exchanged(ROWS), exchanged(SCORES)], "canvas.candidates: "),
-    "two runs": ([swapped], "is a copy of "),
+    "two runs": ([lambda root: swapped(root / SET, root / SET.replace("seed1", "seed2"))], "is a copy of "),
     "a sentence": ([dropped(1)], f"translations.jsonl: {CELL} has 1 sentence of rows or test set alone: test-000016"),
     "a cell": ([dropped(16)], "translations.jsonl: cells: "),
     "a row that cannot be read": ([unreadable], "translations.jsonl: cannot be checked: "),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fake_hub import serve
+from fake_hub import contents, serve
 from tiny_adapters import AUTHORS_TARGETS, peft_save
 from tiny_checkpoints import SOURCES
 
@@ -59,8 +59,7 @@ def run(status_of, capfd):
 def test_the_authors_adapter_in_any_folder(authors, elsewhere, reach, run, monkeypatch):
     monkeypatch.setattr(hub, "SMALL", 1000)
     command = ("in.txt", "--released", "en-zh", "--configfile", "mine.yaml")
-    files = {str(path.relative_to(authors)): path.read_bytes() for path in authors.rglob("*.*") if path.is_file()}
-    with serve({COMMIT: files}) as server:
+    with serve({COMMIT: contents(authors)}) as server:
         reach(server.url)
         lines, log, status = run(*command)
         assert (lines, status) == ([], 2) and not server.served
@@ -80,8 +79,7 @@ def test_in_the_repository_the_checkpoint_is_where_the_workflow_keeps_it(authors
     root = Path(__file__).parents[2]
     shutil.copy(root / "config.yaml", ".")
     shutil.copytree(root / "config", "config")
-    files = {str(path.relative_to(authors)): path.read_bytes() for path in authors.rglob("*.*") if path.is_file()}
-    with serve({COMMIT: files}) as server:
+    with serve({COMMIT: contents(authors)}) as server:
         reach(server.url)
         lines, *_ = run("in.txt", "--released", "en-zh", "--configfile", "mine.yaml")
     assert len(lines) == 3 and Path("models/mine/config.json").is_file()

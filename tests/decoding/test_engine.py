@@ -8,11 +8,12 @@ import random
 import pytest
 import reference_variants
 import torch
+from bench import canvas_of
 
 from entropy_valley.decoding import reference
-from entropy_valley.decoding.canvas import Canvas, Queue
+from entropy_valley.decoding.canvas import Queue
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import needs_sourceless, reveal_counts
+from entropy_valley.decoding.orders import needs_sourceless
 from entropy_valley.decoding.reference import RANKS
 from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model.decoder import Decoder
@@ -42,9 +43,7 @@ def cases(backbone):
 
 def case(backbone, rng, length, steps):
     prompts = ([rng.randrange(len(backbone.tokenizer)) for _ in range(rng.randrange(4, 20))] for _ in range(2))
-    prompt, sourceless = prompts
-    counts = [count for count in reveal_counts(length, steps) if count]
-    return Canvas(prompt, length, counts, sourceless=sourceless)
+    return canvas_of(next(prompts), length, steps, sourceless=next(prompts))
 
 
 def fill(backbone, canvases, order=("med", {}), **options):
@@ -119,8 +118,7 @@ def test_a_probe_reads_what_the_reference_reads_without_the_source_too(backbone,
 @pytest.mark.parametrize(("length", "block", "steps"), [(12, 4, 6), (12, 3, 12), (8, 8, 2)])
 def test_blocks_by_confidence_are_lladas_own_generate(llada, length, block, steps):
     prompt = [5, 9, 13, 7]
-    canvas = Canvas(prompt, length, reveal_counts(length, steps))
-    filled, _ = fill(llada, [canvas], ("blocks", {"block_length": block, "by": "confidence"}))
+    filled, _ = fill(llada, [canvas_of(prompt, length, steps)], ("blocks", {"block_length": block, "by": "confidence"}))
     tokens = reference_variants.generate(llada, prompt, length, block, steps)
     ours = filled[0].tokens
     assert ours[: filled[0].text] == tokens[: filled[0].text]

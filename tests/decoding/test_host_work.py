@@ -11,12 +11,12 @@ from collections import Counter
 
 import pytest
 import torch
+from bench import canvas_of
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from entropy_valley.decoding import engine, head
-from entropy_valley.decoding.canvas import Canvas, ProbeResult, Queue
-from entropy_valley.decoding.orders import reveal_counts
+from entropy_valley.decoding.canvas import ProbeResult, Queue
 from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model import attention
 from entropy_valley.model.decoder import Decoder
@@ -106,11 +106,10 @@ def canvases(backbone, order):
     for _ in range(40):
         sizes, length = (rng.randrange(6, 20), 5), rng.randint(5, 30)
         prompt, sourceless = ([rng.randrange(len(backbone.tokenizer)) for _ in range(size)] for size in sizes)
-        counts = [count for count in reveal_counts(length, 8) if count]
         if order.looks_at_distractor:
-            yield Canvas(prompt, length, counts, sigs=[rng.random() for _ in range(length)], budget=8)
+            yield canvas_of(prompt, length, 8, sigs=[rng.random() for _ in range(length)], budget=8)
         else:
-            yield Canvas(prompt, length, counts, sourceless=sourceless if hasattr(order, "sig") else None)
+            yield canvas_of(prompt, length, 8, sourceless=sourceless if hasattr(order, "sig") else None)
 
 
 @pytest.mark.parametrize("fill", [None, 600], ids=["as it is", "padded"])

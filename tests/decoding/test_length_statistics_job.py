@@ -16,10 +16,7 @@ from entropy_valley.translation.translator import Translator
 
 FITTED = {"cal": {"ratios": 1.2}, "ev_fit": {"candidates": 3, "pairs": 5}}
 PARTS = ["confidence_bias", "line"]
-FITS = {
-    "length_statistics": {"parts": PARTS, "bias_pairs": 2},
-    "learned": {"methods": {"ev_fit": FITTED["ev_fit"]}},
-}
+FITS = {"length_statistics": {"parts": PARTS, "bias_pairs": 2}, "learned": {"methods": {"ev_fit": FITTED["ev_fit"]}}}
 
 
 PAIRS = [("a small cat", "eine kleine Katze"), ("the dog", "der Hund")]

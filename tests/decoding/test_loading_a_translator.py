@@ -8,7 +8,7 @@ from pathlib import Path
 import peers
 import pytest
 import torch
-from fake_hub import serve
+from fake_hub import contents, serve
 from tiny_adapters import AUTHORS_TARGETS, peft_save
 from tiny_checkpoints import SOURCES
 from transformers import PreTrainedTokenizerFast
@@ -22,11 +22,6 @@ from entropy_valley.model.prompt import Prompt
 
 PROMPT, RATIOS = "English: {src}\nGerman: ", [0.6, 0.8, 1.0]
 OLD, NEW = "a" * 40, "b" * 40
-
-
-def content(folder):
-    """The files of a repository."""
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +86,7 @@ def test_a_release_is_fetched_once_at_its_pinned_commit(released, reach, monkeyp
     release = Release("someone/model", "Licence X", config={}, ids={}, revision=OLD)
     monkeypatch.setitem(FAMILIES, "llada", dataclasses.replace(family, releases=(release,)))
     given = {"prompt": PROMPT, "ratios": RATIOS, "steps": 4}
-    with serve({OLD: content(released / "llada"), NEW: {"README.md": b"moved on"}}) as server:
+    with serve({OLD: contents(released / "llada"), NEW: {"README.md": b"moved on"}}) as server:
         reach(server.url)
         translator = Translator.load("someone/model", released / "adapter", **given)
         assert server.served["model.safetensors"]
@@ -103,7 +98,7 @@ def test_a_release_is_fetched_once_at_its_pinned_commit(released, reach, monkeyp
 
 def test_an_adapter_is_fetched_once(released, reach):
     given = {"prompt": PROMPT, "ratios": RATIOS, "steps": 4}
-    with serve({OLD: content(released / "adapter"), NEW: {"adapter_model.bin": b"a pickle"}}) as server:
+    with serve({OLD: contents(released / "adapter"), NEW: {"adapter_model.bin": b"a pickle"}}) as server:
         reach(server.url)
         with pytest.raises(InputError, match="pickled weights only"):
             Translator.load(released / "llada", "someone/model", **given)
@@ -148,10 +143,7 @@ def test_a_class_is_made_with_the_ratios(released, monkeypatch):
         ({"prompt": None}, "adapter: no prompt is given"),
         ({"backbone": "./nowhere"}, "nowhere: no such folder. Give a folder, or OWNER/NAME"),
         ({"backbone": "someone/model"}, "model: nothing here says of which family it is, and there is no such folder"),
-        (
-            {"adapter": "adapters/mine"},
-            r"mine: cannot be .*`adapter` \(there is no such folder here\)",
-        ),
+        ({"adapter": "adapters/mine"}, r"mine: cannot be .*`adapter` \(there is no such folder here\)"),
         ({"backbone": "{}/dream_instruct"}, "model_type 'Dream' is that of several families.* dream, dream_instruct"),
         ({"backbone": "{}/llama3", "family": "llama3"}, "is autoregressive"),
         ({"device": "cuda"}, "device: cuda, but torch sees no GPU"),

@@ -5,10 +5,10 @@ import itertools
 
 import pytest
 import torch
+from bench import canvas_of
 
-from entropy_valley.decoding.canvas import Canvas, Queue, Reuse
+from entropy_valley.decoding.canvas import Queue, Reuse
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.errors import InputError
 from entropy_valley.experiment.demo import grammar
@@ -25,17 +25,13 @@ def decode(backbone, canvases, lookahead, **options):
     return dict(engine.run(Queue(enumerate(canvases), engine.prompts.are_shared), make_denoiser("med"))), engine.ledger
 
 
-def canvas(prompt, length, steps, **options):
-    return Canvas(prompt, length, [count for count in reveal_counts(length, steps) if count], **options)
-
-
 @pytest.mark.parametrize("changes", [{}, {"attention": PREFIX}], ids=["both ways", "prefix"])
 @pytest.mark.parametrize("options", [{}, {"fill": 200}, {"reveals_masks": True}], ids=str)
 def test_right_and_wrong_guesses_are_counted_apart(backbone, changes, options):
     """One canvas: each right guess is a pass less, and each wrong one costs what a pass over it would."""
     model, seen = dataclasses.replace(backbone, **changes), set()
     for first in range(4, 12):
-        one = canvas((first, 7, 9, 11), 12, 8)
+        one = canvas_of((first, 7, 9, 11), 12, 8)
         (plain, without), (results, ledger) = (decode(model, [one], ahead, **options) for ahead in (0, 2))
         assert results == plain and ledger["passes"] == without["passes"] - ledger["foreseen"]
         assert (ledger["tokens"], ledger["rows"]) == (without["tokens"], without["rows"])
@@ -47,7 +43,7 @@ def test_right_and_wrong_guesses_are_counted_apart(backbone, changes, options):
 
 
 def test_a_prompt_that_is_renewed_has_no_lookahead(llada):
-    results, ledger = decode(llada, [canvas((3, 4, 5), 9, 9, reuse=Reuse(2))], 4)
+    results, ledger = decode(llada, [canvas_of((3, 4, 5), 9, 9, reuse=Reuse(2))], 4)
     assert ledger["passes"] == results[0].passes and not (ledger["foreseen"] or ledger["unused"])
 
 
@@ -66,7 +62,7 @@ def test_a_padded_pass_without_memory_ends_with_an_error(backbone, monkeypatch):
 
     monkeypatch.setattr(Decoder, "hidden_states", scarce)
     with pytest.raises(InputError, match="no memory for a pass padded to 200 tokens"):
-        decode(dataclasses.replace(backbone, attention=PREFIX), [canvas((3, 4, 5), 9, 9)], 2, fill=200)
+        decode(dataclasses.replace(backbone, attention=PREFIX), [canvas_of((3, 4, 5), 9, 9)], 2, fill=200)
     assert len(tried) == 2 and tried[1] > 1
 
 

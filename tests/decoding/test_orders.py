@@ -5,11 +5,11 @@ import random
 import numpy as np
 import pytest
 import torch
+from bench import canvas_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from entropy_valley.decoding.batch import Batch, Pass, Slots, lowest
-from entropy_valley.decoding.canvas import Canvas
 from entropy_valley.decoding.head import SlotValues
 from entropy_valley.decoding.orders import (
     ORDERS,
@@ -39,7 +39,7 @@ def test_hybrid_looks_at_the_sig_in_its_later_steps_alone(p, steps, by_entropy):
 @given(st.integers(1, 90), st.integers(1, 40))
 def test_moments_are_the_steps_at_which_floors_reveals(length, steps):
     times = [step for step, count in enumerate(reveal_counts(length, steps, "floors")) if count]
-    canvas = Canvas([1], length, [count for count in reveal_counts(length, steps) if count], budget=steps)
+    canvas = canvas_of([1], length, steps, budget=steps)
     columns = torch.arange(len(times)), torch.zeros(len(times))
     values = SlotValues(*columns * 2)
     seen = moments(Slots([canvas] * len(times), columns[0], columns[1], columns[0], values, columns[1]))
@@ -64,18 +64,10 @@ class TestDistractors:
 
 
 CANVAS = st.builds(
-    lambda prompt, length, steps, sourceless: Canvas(
-        prompt,
-        length,
-        [count for count in reveal_counts(length, steps) if count],
-        sourceless=sourceless,
-        sigs=[0.5] * length,
-        budget=steps,
-    ),
+    lambda prompt, length, steps: canvas_of(prompt, length, steps, sourceless=[0], sigs=[0.5] * length, budget=steps),
     prompt=st.lists(st.integers(0, 9), min_size=1, max_size=4),
     length=st.integers(1, 9),
     steps=st.integers(1, 12),
-    sourceless=st.just([0]),
 )
 
 

@@ -9,11 +9,11 @@ import sys
 import pytest
 import reference_variants
 import torch
+from bench import canvas_of
 
 from entropy_valley.decoding import reference
 from entropy_valley.decoding.canvas import Canvas, Queue, Reuse
 from entropy_valley.decoding.engine import Engine
-from entropy_valley.decoding.orders import reveal_counts
 from entropy_valley.decoding.reference import Step, hybrid
 from entropy_valley.decoding.requests import make_denoiser
 from entropy_valley.model.decoder import Decoder
@@ -38,7 +38,7 @@ def cases(backbone):
         drawn += [(*prompts, *rng.choice(PAIRS))] * 2
     rng.shuffle(drawn)
     return [
-        Canvas(prompt, length, [n for n in reveal_counts(length, steps) if n], sourceless=sourceless)
+        canvas_of(prompt, length, steps, sourceless=sourceless)
         for (prompt, sourceless, *_), (length, steps) in zip(drawn, PAIRS * 2, strict=True)
     ]
 

@@ -1,4 +1,3 @@
-import os
 import random
 import shutil
 from functools import partial
@@ -7,6 +6,7 @@ import pytest
 import torch
 import yaml
 from fake_hub import serve
+from forging import Hostile
 from run_rule import run_here
 
 from entropy_valley import files, machine
@@ -169,16 +169,6 @@ class TestOtherClasses:
             ready(folder)
 
 
-class Hostile:
-    """Unpickled, it makes a folder."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.folder),)
-
-
 class TestBadCheckpoints:
     def test_absent(self, tmp_path):
         for place in (tmp_path, "Unbabel/wmt22-comet-da"):
@@ -279,10 +269,6 @@ def test_without_a_pin_the_newest_commit_is_fetched(fetch, released, tmp_path):
 
 @pytest.mark.parametrize("named", [None, 3, "", "../../etc", "a/b/c", "https://somewhere"])
 def test_a_checkpoint_that_names_no_encoder(tmp_path, named):
-    (tmp_path / HPARAMS).write_text(
-        yaml.safe_dump({"class_identifier": "regression_metric", "pretrained_model": named})
-    )
-    with pytest.raises(
-        InputError, match=r"hparams.yaml: `pretrained_model` is .*, not the name of an encoder on the hub"
-    ):
+    files.write_json(tmp_path / HPARAMS, {"class_identifier": "regression_metric", "pretrained_model": named})
+    with pytest.raises(InputError, match=r"hparams.yaml: `pretrained_model` is .*, not the name of an encoder on the"):
         comet_checkpoint.encoder_of(tmp_path)

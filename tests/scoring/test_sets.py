@@ -161,10 +161,8 @@ def test_outputs_that_are_not_of_the_test_set_are_named(tmp_path, ids, says):
         ("['high', 'low']", "mine.py, Mine.segment_scores: metric 'mine', 2 sentences: ValueError: could not convert"),
     ],
 )
-def test_a_metric_that_fails_is_named(tmp_path, monkeypatch, body, says):
+def test_a_metric_that_fails_is_named(users_class, body, says):
     scores = f"    def segment_scores(self, *_):\n        return {body}\n"
-    (tmp_path / "mine.py").write_text(f"class Mine:\n    decimals, signature = 1, 'mine'\n{scores}")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    name = users_class(f"class Mine:\n    decimals, signature = 1, 'mine'\n{scores}")
     with pytest.raises(InputError, match=re.escape(says)):
-        metrics.score("mine", make_metric("mine:Mine", {}), ["a", "b"], ["c", "d"], ["e", "f"])
+        metrics.score("mine", make_metric(name, {}), ["a", "b"], ["c", "d"], ["e", "f"])

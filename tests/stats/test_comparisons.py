@@ -21,11 +21,7 @@ def sentences(scores, **key):
     return pd.DataFrame(rows)
 
 
-SCORES = {
-    (1, "ratio"): [0.1, 0.2, 0.3, 0.4],
-    (1, "ev"): [0.2, 0.3, 0.4, 0.5],
-    (1, "oracle"): [0.4, 0.3, 0.2, 0.1],
-}
+SCORES = {(1, "ratio"): [0.1, 0.2, 0.3, 0.4], (1, "ev"): [0.2, 0.3, 0.4, 0.5], (1, "oracle"): [0.4, 0.3, 0.2, 0.1]}
 
 
 def test_sentences_are_paired_by_their_id_and_drawn_in_their_order():

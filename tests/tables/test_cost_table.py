@@ -31,11 +31,7 @@ def benchmarks(tmp_path):
 
 def test_hours_are_those_of_finished_jobs_by_stage(benchmarks):
     rows = stage_hours(benchmarks, gpus("cuda", 8)).to_dict("records")
-    assert [tuple(row.values()) for row in rows] == [
-        ("train", 2.5, 20),
-        ("score", 2, 2),
-        ("train_comet", 0.5, 0),
-    ]
+    assert [tuple(row.values()) for row in rows] == [("train", 2.5, 20), ("score", 2, 2), ("train_comet", 0.5, 0)]
     assert stage_hours(benchmarks, gpus("cpu", 1))["gpu_hours"].sum() == 0
 
 

@@ -44,18 +44,11 @@ def test_targets_are_the_seven_of_every_block_and_never_the_head(load, family):
     assert sum(parameter.numel() for parameter in trainable(model)) == 2 * 2 * per_block
 
 
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda name, tensor: tensor.zero_() if ".lora_B." in name else None, "every lora_B is zero"),
-        (lambda name, tensor: tensor.fill_(float("nan")) if "layers.1.mlp.up" in name else None, "not finite"),
-    ],
-)
-def test_an_adapter_of_no_use_leaves_no_folder(adapted, tmp_path, spoil, message):
+def test_an_adapter_of_no_use_leaves_no_folder(adapted, tmp_path):
     backbone, model = adapted
-    for name, parameter in model.named_parameters():
-        spoil(name, parameter.data)
-    with pytest.raises(InputError, match=message):
+    for parameter in trainable(model):
+        parameter.data.zero_()
+    with pytest.raises(InputError, match="every lora_B is zero"):
         save(backbone, tmp_path / "adapter")
     assert not list(tmp_path.iterdir())
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 import torch
-from fake_hub import serve
+from fake_hub import contents, serve
 from safetensors.torch import load_file
 from tiny_adapters import adapter_of
 
@@ -77,8 +77,7 @@ def test_what_it_adapts_otherwise_is_said(checkpoints, tmp_path, capsys):
 
 def released(folder):
     """A hub whose newest commit has the files of a folder."""
-    paths = [path for path in folder.rglob("*") if path.is_file()]
-    return serve({OLD: {}, COMMIT: {str(path.relative_to(folder)): path.read_bytes() for path in paths}})
+    return serve({OLD: {}, COMMIT: contents(folder)})
 
 
 @pytest.mark.parametrize("revision", [None, COMMIT])

@@ -96,10 +96,7 @@ def test_adapters_and_optimiser_hold_what_is_said(process_group, load):
 
 @pytest.mark.parametrize(
     ("name", "size", "processes"),
-    [
-        *(("llada", size, processes) for size in (80, 40, 24) for processes in (8, 1)),
-        ("dream", 40, 8),
-    ],
+    [*(("llada", size, processes) for size in (80, 40, 24) for processes in (8, 1)), ("dream", 40, 8)],
 )
 def test_what_auto_gives_is_documented(name, size, processes):
     plan = memory.plan(replace(demand(name, processes=processes), free=FREE[size]), "auto", "auto", 1024)

@@ -4,7 +4,6 @@ import re
 import time
 
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from entropy_valley.training.log import reports
 
@@ -12,6 +11,8 @@ STEP = {"loss": 2.0, "cross_entropy": 1.5, "learning_rate": 0.1, "gradient_norm"
 
 
 def test_what_tensorboard_gets(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # slow
+
     with reports(tmp_path / "logs", 2, 4, "fine-tuning") as report:
         for _ in range(2):
             report({**STEP})

@@ -1,10 +1,10 @@
 import csv
 import math
-import os
 import re
 
 import pytest
 import torch
+from forging import Hostile
 from run_rule import run_here
 from safetensors.torch import load_file
 from tiny_training import RUN, SETTINGS, batches_of, canvases_of, spec
@@ -188,16 +188,6 @@ def test_a_training_that_diverges_ends_with_its_step(finetune, tmp_path):
     with pytest.raises(InputError, match=problem):
         finetune(spec(learning_rate=1e30), tmp_path)
     assert not (tmp_path / "adapter").exists()
-
-
-class Hostile:
-    """Unpickled, it makes a folder."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.folder),)
 
 
 @pytest.mark.parametrize(("hidden", "problem"), [(True, "a file holds more than"), (False, "not as it was written")])

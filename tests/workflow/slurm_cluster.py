@@ -45,10 +45,7 @@ class Cluster:
     """``environment`` is what its commands need."""
 
     def __init__(self, folder: Path) -> None:
-        self.environment = {
-            "SLURM_CONF": str(folder / "slurm.conf"),
-            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
-        }
+        self.environment = {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
 
     def run(self, *command: str) -> str:
         """What a command of SLURM says."""
