@@ -70,7 +70,7 @@ def test_a_prompt_in_the_familys_chat(checkpoints, checkpoint):
     if checkpoint == "llada_instruct":
         end = chat.backbone.tokenizer.get_vocab()["<|eot_id|>"]
         base = Translator.load(folder, family="llada", **given)
-        assert base._texts.turn_end == chat._texts.turn_end == end
+        assert base._turn_end == chat._turn_end == end
         with pytest.raises(InputError, match="chat: the family llada has no chat template"):
             Translator.load(folder, family="llada", chat=True, **given)
 
