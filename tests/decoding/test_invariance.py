@@ -161,6 +161,7 @@ def test_auto_is_for_gpus(setting, device, wanted):
 # --- As far as a CPU can tell: what a GPU compiles are two graphs.
 
 
+@pytest.mark.cluster  # ten seconds, nearly all of them in a C++ compiler
 @pytest.mark.parametrize("attention", [BOTH_WAYS, PREFIX])
 def test_two_graphs_serve_all_layers_and_passes(attention, llada):
     """Through the real compiler; a canvas longer than a pass is not compiled. Nothing of the model stays changed."""
