@@ -178,6 +178,12 @@ def test_what_is_no_column_is_answered_with_those_there_are(column, hint):
         experiment(studies={"mine": {"methods": ["ev"], "columns": [column]}})
 
 
+@pytest.mark.parametrize("name", ["closure", "lead", "runs"])
+def test_no_metric_has_the_name_of_a_column_of_studies(name):
+    with pytest.raises(InputError, match=rf"scoring\.metrics\.{name}: is a column of studies"):
+        experiment(scoring={"metrics": {name: {"metric": "bleu", "label": "x"}}})
+
+
 def test_a_start_loads_no_figures_or_models():
     """What the Snakefile imports, and all that it asks of the reports, in a process of its own; and the command."""
     imports = [line for line in (ROOT / "Snakefile").read_text().splitlines() if line.startswith("from entropy_valley")]
