@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from entropy_valley.errors import InputError
 from entropy_valley.experiment import tables as reports
 from entropy_valley.experiment.config import base_files, params
 from entropy_valley.experiment.config.load import load_merged, overlay, read_yaml
@@ -149,6 +150,12 @@ def test_each_cell_of_a_set_is_in_a_report(config, wider):
     assert {cell for report in configured.values() for cell in report.cells} == set(sets_of(found).home)
     several = len(found.matrix.steps) > 1 or len(found.matrix.orders) > 1
     assert ("tables/matrix" in configured) == several
+
+
+@pytest.mark.parametrize("name", ["closure", "lead", "runs"])
+def test_no_metric_has_the_name_of_a_column_of_studies(name):
+    with pytest.raises(InputError, match=rf"scoring\.metrics\.{name}: is a column of studies"):
+        experiment(scoring={"metrics": {name: {"metric": "bleu", "label": "x"}}})
 
 
 def test_a_start_loads_no_figures_or_models():

@@ -150,6 +150,9 @@ def known() -> dict[str, Any]:
 def problems(experiment: Experiment) -> list[Problem]:
     """What is wrong with the studies of a config as far as their tables and figures go, see ``config.load``."""
     listed: list[Problem] = []
+    for name in experiment.scoring.metrics:
+        if name in (*systems.COLUMNS, "statistic", "runs"):
+            listed.append((("scoring", "metrics", name), "is a column of studies; give the metric another name"))
     columns = [*systems.COLUMNS, *systems.metrics_by_column(metrics_of(experiment.scoring))]
     for name, study in experiment.studies.items():
         if study.layout not in LAYOUTS:
