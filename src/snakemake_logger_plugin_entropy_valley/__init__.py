@@ -99,7 +99,8 @@ class Screen:
     def __init__(self, show_logs: bool = False) -> None:
         self._show_logs, self._stopped = show_logs, False
         self._begun = time.time() - 1  # the clock of files is a little slow
-        self._failed: dict[int, str] = {}  # rule, logs and cause by id
+        self._names: dict[int, str] = {}  # of jobs by id; the plugin for SLURM does not tell them
+        self._failed: dict[int, str] = {}  # name, logs and cause by id
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
         """What is printed because of a record."""
@@ -108,10 +109,11 @@ class Screen:
             case LogEvent.RUN_INFO:  # how many jobs each rule has
                 yield text
             case LogEvent.JOB_INFO:
-                yield f"{_clock()} Job {record.jobid}: {name_of(record.rule_name, record.wildcards)}"
+                self._names[record.jobid] = name_of(record.rule_name, record.wildcards)
+                yield f"{_clock()} begins: {self._names[record.jobid]}"
             case LogEvent.JOB_FINISHED:
                 self._failed.pop(record.job_id, None)  # a second attempt has succeeded
-                yield f"{_clock()} {text}"
+                yield f"{_clock()} done: {self._names.get(record.job_id, text)}"
             case LogEvent.JOB_ERROR:
                 yield from self._failure(record)
             case LogEvent.PROGRESS:
@@ -128,9 +130,10 @@ class Screen:
         if self._stopped:
             return
         logs = [log for log in map(Path, record.log) if not log.is_file() or log.stat().st_mtime >= self._begun]
-        names, causes = [str(log) for log in logs], [cause_of(log).removeprefix(ERROR) for log in logs]
-        self._failed[record.jobid] = ": ".join(filter(None, [record.rule_name, *names, *causes]))
-        yield f"{_clock()} Job {record.jobid} failed: {record.rule_name}; its log: {listed(names) or 'none'}"
+        name = self._names.get(record.jobid, record.rule_name)
+        paths, causes = [str(log) for log in logs], [cause_of(log).removeprefix(ERROR) for log in logs]
+        self._failed[record.jobid] = ": ".join(filter(None, [name, *paths, *causes]))
+        yield f"{_clock()} failed: {name}; its log: {listed(paths) or 'none'}"
         if record.rule_msg:  # of what ran it, such as SLURM
             yield f"    {' '.join(record.rule_msg.partition(CALL)[0].split())}"
         for log in filter(Path.is_file, logs if self._show_logs else ()):

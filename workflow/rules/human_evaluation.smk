@@ -16,7 +16,7 @@ rule human_pack:
     """Choose the sentences of a direction, hide which system is which, and write the guidelines."""
     input:
         testset=lambda w: TESTSET.format(direction=w.direction, testset=evaluated(w)[0].testset),
-        sets=lambda w: set_files(EXPERIMENT, R, evaluated(w)),
+        sets=lambda w: set_files(EXPERIMENT, evaluated(w)),
     output:
         pack=PACK,
         mapping=f"{HUMAN}/private/mapping.json",
