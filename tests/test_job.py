@@ -25,7 +25,7 @@ from pathlib import Path
 from entropy_valley.experiment.runs.job import job_of
 
 terminal, snakemake = os.dup(1), pickle.loads(bytes.fromhex(sys.argv[1]))
-with job_of(snakemake, stock_models=False) as job:
+with job_of(snakemake) as job:
 {}
 """
 # Says which GPUs it sees, waits until a file is there, and says that it has ended.
@@ -88,22 +88,6 @@ def test_only_a_job_that_may_download_asks_the_network(start, tmp_path, monkeypa
     spec, code = {"a": 1, "made_from": {"b": "c"}}, "print(job.params, job.spec, os.environ.get('HF_HUB_OFFLINE'))"
     process = start(code, spec=spec, execution=execution)
     assert log_of(process, tmp_path) == f"{spec} {{'a': 1}} {offline}\n"
-
-
-@pytest.mark.parametrize(
-    ("spec", "value"),
-    [
-        ({"family": "llada", "prompt": "German: {src}"}, "0"),
-        ({"tokenizers": {"a": "llama3"}}, "0"),
-        ({"family": "llama3"}, "None"),  # beam search
-        ({"family": "stock"}, "None"),
-        ({"family": "mine:FAMILY"}, "None"),
-        ({"family": "llada", "cells": [{"method": "my.own:Method@12ab"}]}, "None"),
-    ],
-)
-def test_transformers_has_models_where_they_may_run(start, tmp_path, monkeypatch, spec, value):
-    monkeypatch.delenv("USE_TORCH", raising=False)
-    assert log_of(start("print(os.environ.get('USE_TORCH'))", spec=spec), tmp_path) == f"{value}\n"
 
 
 def test_bad_input_is_one_line(start, tmp_path):

@@ -5,7 +5,7 @@ Rules: fetch_backbone, fetch_comet, fetch_dataset.
 
 from entropy_valley.experiment.runs.job import job_of
 
-with job_of(snakemake, stock_models=False) as job:  # noqa: F821
+with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
     from entropy_valley import files, results

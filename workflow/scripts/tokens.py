@@ -6,7 +6,7 @@ Rules: tokens, length_ratios.
 
 from entropy_valley.experiment.runs.job import job_of
 
-with job_of(snakemake, stock_models=False) as job:  # noqa: F821
+with job_of(snakemake, uses_torch=False) as job:  # noqa: F821
     from pathlib import Path
 
     from entropy_valley import files, results

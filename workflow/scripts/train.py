@@ -5,7 +5,7 @@ Rules: train, adopt_adapter.
 
 from entropy_valley.experiment.runs.job import job_of
 
-with job_of(snakemake, stock_models=False) as job:  # noqa: F821
+with job_of(snakemake) as job:  # noqa: F821
     from pathlib import Path
 
     from entropy_valley import files, results

@@ -7,7 +7,7 @@ Rules: translate, shard, merge, diagnose, latency.
 
 from entropy_valley.experiment.runs.job import job_of
 
-with job_of(snakemake, stock_models=False) as job:  # noqa: F821
+with job_of(snakemake) as job:  # noqa: F821
     from entropy_valley.translation import diagnostics, latency, translations
     from entropy_valley.translation.job import Execution
 

@@ -132,7 +132,6 @@ def from_peft(weights: Mapping[str, Tensor], content: JsonObject, family: Family
 
 def inject(model: Decoder, settings: JsonObject, modules: list[str]) -> PeftModel:
     """Put PEFT's layers around ``modules`` of ``model``: A and B as they start, in float32, or empty on ``meta``."""
-    import torch.distributed.tensor  # noqa: F401 - which PEFT uses, and leaves to transformers' models to import
     from peft import LoraConfig, PeftModel
 
     config = LoraConfig(**settings, target_modules=modules)

@@ -44,7 +44,7 @@ def rule_of(name: str, log: str) -> str:
 
 
 @contextlib.contextmanager
-def job_of(snakemake: Any, stock_models: bool = True) -> Iterator[ScriptJob]:
+def job_of(snakemake: Any, uses_torch: bool = True) -> Iterator[ScriptJob]:
     """The job of a script, from the object that Snakemake gives it.
 
     What the process says goes into the log. It ends with the process that started it, and what it has started by
@@ -52,8 +52,7 @@ def job_of(snakemake: Any, stock_models: bool = True) -> Iterator[ScriptJob]:
     :mod:`entropy_valley.machine`, checked before the first use where ``execution`` has a ``check``. A job whose
     ``execution`` has no ``confirm`` reads nothing from the network. Bad input ends it with one line and exit status 2.
     With a resource ``requeue_before`` (seconds), it saves its work and requeues itself before its time limit, see
-    :func:`.machine.nears_its_limit`. Without ``stock_models``, transformers has no model classes in this process, and
-    its import and PEFT's take seconds less, unless the params say that such a class may run.
+    :func:`.machine.nears_its_limit`. A job that does not use torch spares transformers its import, which takes seconds.
     """
     machine.end_with_parent(signal.SIGTERM, os.getppid())
     with errors.in_one_line():
@@ -64,8 +63,7 @@ def job_of(snakemake: Any, stock_models: bool = True) -> Iterator[ScriptJob]:
         job = ScriptJob(snakemake)
         if "confirm" not in job.execution:
             os.environ["HF_HUB_OFFLINE"] = "1"
-        if not (stock_models or _may_run_stock_models(job)):
-            # Both are transformers' own: without the second it warns that there is no torch.
+        if not uses_torch:  # both are transformers' own: without the second it warns that there is no torch
             os.environ |= {"USE_TORCH": "0", "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1"}
         if count := snakemake.resources.get("gpu", 0):
             _held.update(machine.claimed(count, os.environ))
@@ -78,16 +76,6 @@ def job_of(snakemake: Any, stock_models: bool = True) -> Iterator[ScriptJob]:
         if seconds := snakemake.resources.get("requeue_before"):
             os.environ[machine.REQUEUE] = str(seconds)
         yield job
-
-
-def _may_run_stock_models(job: ScriptJob) -> bool:
-    """Whether the params name a family whose models are transformers' own, for beam search too, or a user's code."""
-    from entropy_valley.model.families import FAMILIES, STOCK
-
-    known = {**FAMILIES, STOCK.name: STOCK}
-    family = known.get(job.spec.get("family", ""))
-    has_own_code = re.search(r'"[\w.]+:\w', files.canonical(job.spec)) is not None  # "module:name"
-    return has_own_code or (family is not None and (family.causal or family.is_stock))
 
 
 def require_checked(folder: str, subject: Mapping[str, Any]) -> None:
