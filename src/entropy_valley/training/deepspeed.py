@@ -1,7 +1,6 @@
 """The DeepSpeed engine around an adapted model, and the checkpoints that a killed training goes on from."""
 
 import functools
-import math
 import os
 import pickle
 import shutil
@@ -45,6 +44,7 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
     Gradients and the optimiser's state are divided over the processes.
     """
     import deepspeed
+    from transformers import get_cosine_schedule_with_warmup
 
     # Else, on a CPU, DeepSpeed tries its operators one by one with a compiler, then compiles one for messages between
     # processes, and hangs if an earlier build of it was killed. It asks for no other, and on a GPU for none.
@@ -54,15 +54,7 @@ def build(objective: Objective, settings: Training, steps: int) -> Any:
     optimizer = torch.optim.AdamW(
         parameters, lr=settings.learning_rate, betas=settings.betas, weight_decay=settings.weight_decay
     )
-    warmup = warmup_steps(settings.warmup, steps)
-
-    def rate(step: int) -> float:
-        # As transformers' get_cosine_schedule_with_warmup, whose import takes seconds.
-        if step < warmup:
-            return step / warmup
-        return 0.5 * (1.0 + math.cos(math.pi * ((step - warmup) / max(1, steps - warmup))))
-
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
+    schedule = get_cosine_schedule_with_warmup(optimizer, warmup_steps(settings.warmup, steps), steps)
     # No ``bf16`` key: with it, DeepSpeed would convert the float32 adapters of a bfloat16 model to bfloat16.
     config = {
         "zero_optimization": {
