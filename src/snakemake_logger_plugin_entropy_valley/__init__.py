@@ -100,6 +100,7 @@ class Screen:
         self._show_logs, self._stopped = show_logs, False
         self._begun = time.time() - 1  # the clock of files is a little slow
         self._names: dict[int, str] = {}  # of jobs by id; the plugin for SLURM does not tell them
+        self._done: list[str] = []  # since the last progress
         self._failed: dict[int, str] = {}  # name, logs and cause by id
 
     def lines(self, record: logging.LogRecord) -> Iterator[str]:
@@ -113,11 +114,12 @@ class Screen:
                 yield f"{_clock()} begins: {self._names[record.jobid]}"
             case LogEvent.JOB_FINISHED:
                 self._failed.pop(record.job_id, None)  # a second attempt has succeeded
-                yield f"{_clock()} done: {self._names.get(record.job_id, text)}"
+                self._done.append(self._names.get(record.job_id, text.removeprefix("Finished ")))
             case LogEvent.JOB_ERROR:
                 yield from self._failure(record)
             case LogEvent.PROGRESS:
-                yield f"{_clock()} {record.done} of {record.total} jobs done"
+                yield f"{_clock()} done: {', '.join(self._done)} ({record.done} of {record.total} jobs)"
+                self._done.clear()
             case LogEvent.ERROR:
                 yield from self.error(record.exception, text)
             case None:
