@@ -30,8 +30,10 @@ NO_SLOT = 2**31 - 1  # beyond all slots
 
 class Pass(NamedTuple):
     """What a forward pass says of a batch: ``places`` of its masked rows, ascending, and for each, on the device, its
-    values and its SIG (nats, float64; NaN where it is not wanted), None where no canvas wants it. ``cost``: the tokens
-    and the rows of the LM head that were run for each canvas, (2, canvases)."""
+    values and its SIG (nats, float64; NaN where it is not wanted), None where no canvas wants it.
+
+    ``cost``: the tokens and the rows of the LM head that were run for each canvas, (2, canvases).
+    """
 
     places: Array
     values: SlotValues
@@ -205,7 +207,7 @@ class Batch:
         return batch, results, counts
 
     def _slots(self, seen: Pass) -> Slots | None:
-        """What an order sees of a pass; None if no canvas is denoised."""
+        """What an order sees of a pass: the masked slots of the canvases that are denoised; None if there are none."""
         denoised = self.denoised
         if not denoised.any():
             return None
@@ -252,7 +254,8 @@ class Batch:
         return readings
 
     def _settled(self, eos_id: int) -> list[bool]:
-        """Whether each text is settled: an EOS, or the end, with no mask before it, or one step more than all."""
+        """Whether the text of each canvas is settled: an EOS, or the end, with no mask before it, or all steps done and
+        one more."""
         first_mask, first_eos = self._first(self.mask_id), self._first(eos_id)
         steps = np.array([len(canvas.counts) for canvas in self.canvases])
         done = np.array(self.steps) > steps  # a mask that was revealed as one takes a step more
@@ -289,8 +292,10 @@ class Batch:
 
 
 def lowest(scores: Array, canvas: Array, counts: Array) -> Array:
-    """Places of the ``counts[c]`` lowest scores of each canvas c; equal scores go in the order they stand. ``canvas``
-    ascends."""
+    """Places of the ``counts[c]`` lowest scores of each canvas c; equal scores go in the order they stand.
+
+    ``canvas`` ascends.
+    """
     ranked = np.lexsort((scores, canvas))  # stable: by canvas, then by score, NaN last
     sizes = np.bincount(canvas, minlength=len(counts))
     rank = np.arange(len(scores)) - (np.cumsum(sizes) - sizes)[canvas]
@@ -316,8 +321,11 @@ class Lookahead(NamedTuple):
     @classmethod
     def behind(cls, batch: Batch, depth: int, room: int, eos_id: int) -> Self:
         """The guessed states behind those of a batch: the next one of each canvas, then the second ones, and so on up
-        to ``depth``, as far as there is ``room`` for their rows. A canvas that was not read yet has none. Nor has one
-        whose passes compute its prompt for later ones."""
+        to ``depth``, as far as there is ``room`` for their rows.
+
+        A canvas that was not read yet has none. Nor has one whose passes compute its prompt for later ones: these need
+        that first.
+        """
         pairs = list(zip(batch.canvases, batch.steps, strict=True))
         known = np.array([step > 0 and canvas.reuse.refresh is None for canvas, step in pairs], dtype=bool)
         denoised = batch.denoised

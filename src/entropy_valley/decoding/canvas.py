@@ -1,6 +1,7 @@
 """Canvases: what the engine runs, what it says of them, which of them wait, and what is counted.
 
-A canvas is some masked slots behind a prompt. Denoised it gives a :class:`Decoded`, only read a :class:`ProbeResult`.
+A canvas is some masked slots behind a prompt. It is denoised, and the result is a :class:`Decoded`; or it is only read,
+and the result is a :class:`ProbeResult`.
 
 A prompt need not be computed in every pass. Under prefix attention this is exact: the rows of a prompt never see a
 canvas, so they are computed once for all passes over the sentence, whatever a config asks for. Else it is an
@@ -35,8 +36,12 @@ SharedSource = tuple[PromptIds, int]  # a sequence that computes the rows of its
 @dataclass(frozen=True)
 class ProbeResult:
     """One value per slot, in slot order: most probable token, entropy of its distribution, log-probabilities of that
-    token and of the EOS; and its SIG (see :mod:`.head`), where the canvas was read without the source too. Nats; the
-    mask token has no probability. JSON keeps every bit of a float: a stored reading is the computed one."""
+    token and of the EOS; and its SIG (see :mod:`entropy_valley.decoding.head`), where the canvas was read without the
+    source too.
+
+    Nats; the mask token has no probability. JSON keeps every bit of a float, so a decode that starts from a stored
+    reading is the decode that computes it.
+    """
 
     tokens: Ids
     entropies: Sequence[float]
@@ -71,8 +76,8 @@ class Reuse:
     """Which passes compute the prompt of one canvas. With nothing set all of its own do, which is exact.
 
     With ``refresh`` each of its passes whose number (from 0) is a multiple of it; with ``beside`` one over an all-mask
-    canvas of that many slots behind the same prompt, with 0 one over the prompt alone. ``is_source``: there may be
-    canvases ``beside`` it.
+    canvas of that many slots behind the same prompt, with 0 one over the prompt alone. ``is_source``: canvases
+    ``beside`` this one may come when it is done.
     """
 
     refresh: int | None = None

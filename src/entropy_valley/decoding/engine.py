@@ -24,8 +24,9 @@ pass does to the canvases is :meth:`.Batch.step`.
 
 Compared with the plain algorithm, the engine skips steps that reveal nothing; the all-mask pass, where a probe has run
 it; the last layer and the LM head on rows that are not masked; the full softmax; and all passes after the text is
-settled. Probes and denoising steps of all sentences share passes. Where an order asks for the SIG, the same canvas
-without its source is in the pass. Under prefix attention a sentence's prompt is run once (see :mod:`.prompts`).
+settled. Probes and denoising steps of all sentences share passes. Where a reveal order asks for the SIG, the same
+canvas without its source is in the same pass. Under prefix attention a sentence's prompt is run once (see
+:mod:`.prompts`).
 
 On one CPU thread in float32 the result of a canvas is bit-equal in any company, so a killed job that runs again writes
 the same file. This holds for passes of at least 4 tokens and an FFN width that is a multiple of 32, as every backbone
@@ -85,8 +86,10 @@ class Engine:
 
     @torch.inference_mode()
     def run(self, queue: Queue, order: Order | None = None) -> Iterator[Answer]:
-        """(name, result) of each canvas as soon as it is known: filled, or the reading of one only to be read. What is
-        put into the queue meanwhile is run too. Without an ``order`` no canvas is decoded: each is only read."""
+        """(name, result) of each canvas as soon as it is known: filled, or the reading of one only to be read.
+
+        What is put into the queue meanwhile is run too. Without an ``order`` no canvas is decoded: each is only read.
+        """
         batch = waiting = nobody = Batch.of([], self.backbone.mask_id)
         self.prompts.waiting = queue.sources
         while queue.heap or batch.canvases or waiting.canvases:
@@ -158,7 +161,8 @@ class Engine:
         return batch.cat(starting, others), settled
 
     def _attempt(self, batch: Batch, order: Order | None, alone: bool = False) -> Pass | None:
-        """A pass over the batch; without memory none, and a smaller budget. ``alone``: there is one canvas."""
+        """A pass over the batch; none, and a smaller budget, where the memory did not suffice. ``alone``: there is one
+        canvas, whatever is guessed beside it."""
         try:
             with whole_sums() if self.fill else contextlib.nullcontext():
                 return self._read(batch, order)
@@ -210,7 +214,9 @@ class Engine:
 
 def _room(backbone: Backbone) -> int:
     """Tokens up to which a pass that is not padded has room for a lookahead: where a wrong guess costs next to nothing.
+
     A GPU reads all weights for few tokens, too. On a CPU the operations must be so small that calling them takes most
-    of the time, as in the demo's models: a right guess saves calls, and no product."""
+    of the time, as in the demo's models: a right guess saves calls, and no product.
+    """
     weights = sum(weight.numel() for weight in backbone.model.model.layers.parameters())
     return 512 if backbone.device.type == "cuda" else 10**8 // weights

@@ -33,7 +33,8 @@ _LEAST = torch.finfo(torch.float32).min  # a logit whose exp is 0 as of -inf, an
 
 @dataclass(frozen=True)
 class Head:
-    """``module``, a linear layer, perhaps adapted, gives logits (rows, vocabulary) of states (rows, width).
+    """``module`` gives logits (rows, vocabulary) from states (rows, width): a linear layer without bias, or one with
+    an adapter.
 
     With ``float32`` its logits are float32 where states and weights are bfloat16: sums of the same products, which are
     not rounded to bfloat16 in the end. ``rows``: how many each product has, whatever is read;
@@ -54,8 +55,10 @@ class Head:
         return states.tensor_split(-(-states.shape[0] // most))  # even: none falls below the full kernel
 
     def blocks(self, states: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """(first vocabulary entry, logits) of each block; of a head that is more than its weights, all in one. The
-        logits are float32, but perhaps rounded to the dtype of ``states``."""
+        """(first vocabulary entry, logits) of each block; of a head that is more than its weights, all in one.
+
+        The logits are float32, but perhaps rounded to the dtype of ``states``.
+        """
         wider = self.float32 and states.dtype != torch.float32
         _, entries = BLOCK[states.device.type]
         if type(self.module) is torch.nn.Linear:
@@ -86,7 +89,8 @@ _ROWS = {"cpu": 16, "cuda": 128}  # of two distributions that are compared at on
 
 
 class SlotValues(NamedTuple):
-    """Per row: most probable token (int64), entropy (nats), log-probabilities of it and of the EOS (float64)."""
+    """One value per row: most probable token (int64), entropy in nats, and the log-probabilities of that token and of
+    the EOS (all float64)."""
 
     token: Tensor
     entropy: Tensor
@@ -106,8 +110,10 @@ class Part(NamedTuple):
 
 
 def slot_values(head: Head, states: Tensor, mask_id: int, eos_id: int) -> SlotValues:
-    """What ``head`` says of each row of ``states`` (rows, width), the mask token's logit being -inf. A row's values do
-    not depend on the rows beside it: on one CPU thread they are bit-equal in any company."""
+    """What ``head`` says of each row of ``states`` (rows, width), the mask token's logit being -inf.
+
+    A row's values do not depend on the rows beside it: on one CPU thread they are bit-equal in any company.
+    """
     values = []
     for chunk in head.chunks(states):
         parts = (_part(block, first, mask_id - first, eos_id - first) for first, block in head.blocks(chunk))
@@ -122,16 +128,20 @@ def values_of_logits(logits: Tensor, mask_id: int, eos_id: int) -> SlotValues:
 
 
 def finish(whole: Part) -> SlotValues:
-    """With s the sum over all but the argmax: log p = -log(1 + s), H = log(1 + s) - E[d]. No term cancels another, so
-    nearly certain slots keep meaningful entropies where -sum p log p has only the rounding of 1 + s left; and float64
-    sums of float32 terms tell apart slots that are almost equally uncertain."""
+    """With s the sum over all but the argmax: log p = -log(1 + s), H = log(1 + s) - E[d].
+
+    No term cancels another, so nearly certain slots keep meaningful entropies where -sum p log p has only the
+    rounding of 1 + s left; and float64 sums of the float32 terms tell apart slots that are almost equally uncertain.
+    Among both kinds the reveal order is decided.
+    """
     surprise = torch.log1p(whole.others)
     entropy = surprise - whole.weighted / (1 + whole.others)
     return SlotValues(whole.token, entropy, -surprise, whole.eos.double() - whole.best - surprise)
 
 
 def _part(logits: Tensor, first: int, mask: int, eos: int) -> Part:
-    """Reduce ``logits`` (rows, entries from ``first`` on), overwriting them. ``mask`` and ``eos``: columns."""
+    """Reduce ``logits`` (rows, entries from ``first`` on), overwriting them; ``mask`` and ``eos`` are the two tokens'
+    columns, where they are among these."""
     if 0 <= mask < logits.shape[1]:
         logits[:, mask] = _LEAST
     best, token = _largest(logits)
@@ -144,8 +154,10 @@ def _part(logits: Tensor, first: int, mask: int, eos: int) -> Part:
 
 
 def _largest(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """The largest value of each row and the first place that has it, both (rows, 1). First the best group, then the
-    best of it: torch finds places far more slowly than values."""
+    """The largest value of each row and the first place that has it, both (rows, 1).
+
+    First the best group, then the best of it: torch finds places far more slowly than values.
+    """
     if logits.shape[1] % _GROUP:
         return logits.max(-1, keepdim=True)
     groups = logits.unflatten(1, (-1, _GROUP))
@@ -218,7 +230,8 @@ def _divergence_part(p: Tensor, q: Tensor, mask: int) -> _Divergence:
 
 
 def _terms(p: Tensor, q: Tensor) -> Tensor:
-    """p d + q - p from log p and log q: the larger of the two times a function of |d|; nothing cancels."""
+    """p d + q - p from log p and log q, without cancellation or overflow: the larger of p and q times a function of |d|
+    that is exact to the second order."""
     d = p - q
     size = d.abs()
     decay = torch.expm1(-size)
@@ -249,9 +262,12 @@ HEAD_ROWS = {"cpu": 64, "cuda": 256}  # rows of the LM head's products in a padd
 
 @contextlib.contextmanager
 def whole_sums() -> Iterator[None]:
-    """No product of bfloat16 splits its sums over several blocks of a GPU while this runs. cuBLAS, torch's default,
-    cannot be told so: torch 2.13 then ends each product with a RuntimeError that asks for cuBLASLt, so that is
-    preferred meanwhile. One shape alone would not do: blocks may add their parts in any order."""
+    """No product of bfloat16 splits its sums over several blocks of a GPU while this runs.
+
+    cuBLAS, torch's default, cannot be told so: torch 2.13 then ends each product with a RuntimeError that asks for
+    cuBLASLt, so that is preferred meanwhile. One shape alone would not do: the blocks of a split may add their parts
+    in the order in which they end.
+    """
     cuda, name = torch.backends.cuda, "allow_bf16_reduced_precision_reduction"
     before = getattr(cuda.matmul, name), getattr(cuda.matmul, f"{name}_split_k")
     library = cuda.preferred_blas_library() if torch.version.cuda else None  # a build for CPUs has neither

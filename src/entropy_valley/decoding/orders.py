@@ -88,7 +88,8 @@ class SourceGuided(Order):
         return self.sig == "distractor"
 
     def needs_sourceless(self, step: int, steps: int) -> bool:
-        """Whether the step (from 0) looks at a stepwise SIG: its canvas then runs without the source too."""
+        """Whether the step (from 0) of ``steps`` looks at a stepwise SIG: its canvas then runs without the source
+        too."""
         return True
 
 
@@ -198,9 +199,12 @@ def _over(numbers: Tensor, most: Tensor) -> Tensor:
 
 
 def moments(slots: Slots) -> Tensor:
-    """t / (T - 1) of each canvas's step: 0 at the first of the T steps, 1 at the last. t is the step, from 0, at which
-    floors reveal: of the n steps that reveal anything, the k-th is at ⌈T (k + 1) / n⌉ - 1. With LLaDA's schedule these
-    come first, and T - n empty ones behind: a canvas has the same result under both."""
+    """t / (T - 1) of each canvas's step: 0 at the first of the T steps, 1 at the last.
+
+    t is the step, from 0, at which floors reveal: of the n steps that reveal anything, the k-th is at ⌈T (k + 1) / n⌉ -
+    1. With LLaDA's schedule these come first, and T - n empty ones behind them; this way a canvas has the same result
+    under both.
+    """
     pairs = [(len(canvas.counts), canvas.budget) for canvas in slots.canvases]
     counts, budgets = slots.on_device(*zip(*pairs, strict=True))
     return (-(-budgets * (slots.step + 1) // counts) - 1).double() / (budgets - 1).clamp(min=1)

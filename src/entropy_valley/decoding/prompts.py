@@ -1,8 +1,9 @@
 """Prompts that are computed once: what is kept of them between passes, and the rows that each pass runs.
 
 Which passes compute a prompt says :class:`.Reuse`. The tensors are in :class:`.Pool`, and :class:`.CachedRows` hands
-them to the attention. What no canvas that waits or runs needs is freed, and computed again when it is needed again. The
-row that slot 0 of a shifted family is read from belongs to the slots: it is computed in every pass.
+them to the attention. What is kept is freed as soon as no canvas that waits or runs needs it. A prompt that is needed
+again is computed again. The row that slot 0 of a shifted family is read from belongs to the slots: it is computed in
+every pass.
 """
 
 import functools
@@ -31,9 +32,11 @@ _NONE = np.empty(0, np.int64)
 
 
 class PassLayout(NamedTuple):
-    """The sequences of a pass: those of the canvases, then those that are run for what is kept of them. ``rows``: those
-    that are read, with the masked slots of each sequence as counts. ``columns`` went to the device in the same copy.
-    ``saved``: the places of the keys and values that the pass computes for each source."""
+    """The sequences of a pass: those of the canvases, then those that are run for what is kept of them.
+
+    ``rows``: those that are read, with the masked slots of each sequence as counts. ``columns`` went to the device in
+    the same copy. ``saved``: the places of the keys and values that the pass computes for each source.
+    """
 
     packed: Packed
     rows: Rows
@@ -42,7 +45,8 @@ class PassLayout(NamedTuple):
 
 
 class CachedPrompts:
-    """What is kept of prompts between passes. ``are_shared``: all canvases of a sentence attend to the same rows."""
+    """What is kept of prompts for the passes over a backbone. ``are_shared``: all canvases of a sentence attend to the
+    same rows of its prompt."""
 
     def __init__(self, backbone: Backbone) -> None:
         self._backbone, self._device, self.pool = backbone, backbone.device, Pool()
@@ -63,7 +67,8 @@ class CachedPrompts:
         return len(prompt) - int(self._backbone.shifted)
 
     def forget(self, batches: Sequence[Batch]) -> None:
-        """Free the rows that no batch needs, and those that only the queue needs once half of the room is taken."""
+        """Free the rows that no canvas of the batches attends to; those that only canvases in the queue will attend to,
+        as soon as half of the room is taken."""
         needed: set[RowSource] = set()
         for batch in batches:
             for name, canvas in zip(batch.names, batch.canvases, strict=True):
@@ -163,8 +168,11 @@ def placed(lengths: Array, cached: Array) -> tuple[Array, Array]:
 
 
 class PassBudget:
-    """What the next pass takes, canvas by canvas: ``rows`` to run, at most ``budget``, and the rows ``kept`` after it.
-    A canvas counts with its prompt without the source, also in passes that do not look at that."""
+    """What the next pass takes, canvas by canvas: ``rows`` to run, at most ``budget``, and the rows ``kept`` when it is
+    done.
+
+    A canvas counts with its prompt without the source, also in passes that do not look at that.
+    """
 
     def __init__(self, prompts: CachedPrompts, budget: int, batch: Batch) -> None:
         self._prompts, self._budget = prompts, budget

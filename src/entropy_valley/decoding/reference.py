@@ -3,7 +3,8 @@
 :func:`decode` is one sentence at a time, all T passes, the logits of every row; :func:`denoise` shows each step. It
 shares with the engine neither attention, packing nor numerics: transformers' stock class runs on the same weights, with
 its own eager attention under an explicit 4-D mask of zeros, and the softmax is a float64 one over the float32 logits
-(with ``float32_head`` also the LM head's product is in float32), so that its order is not rounding's.
+(with ``float32_head`` also the LM head's product is in float32), so that the order it finds is the true one and not
+rounding's.
 
 Below it are the reveal orders, in the same plain form.
 """
@@ -27,7 +28,8 @@ from entropy_valley.model.load import Backbone, stock_model
 def decode(
     backbone: Backbone, prompt: Sequence[int], length: int, steps: int, **how: Any
 ) -> tuple[list[int], list[int]]:
-    """Fill ``length`` masks in ``steps`` steps: (all tokens, those before the EOS). ``how``: see :func:`denoise`."""
+    """Fill ``length`` masks behind ``prompt`` in ``steps`` steps: (all tokens, those before the first EOS). ``how`` are
+    further arguments of :func:`denoise`."""
     *_, tokens = denoise(backbone, prompt, length, steps, **how)
     end = tokens.index(backbone.eos_id) if backbone.eos_id in tokens else length
     return tokens, tokens[:end]
@@ -43,8 +45,10 @@ def denoise(
     rank: Rank | None = None,
     sourceless: Sequence[int] = (),
 ) -> Iterator[list[int]]:
-    """:func:`decode` step by step: the ``length`` tokens of the canvas after each step that reveals any. ``rank`` is
-    the reveal order, MED unless given; ``sourceless`` the prompt without the source, if it is looked at."""
+    """:func:`decode` step by step: the ``length`` tokens of the canvas after each step that reveals any.
+
+    ``rank`` is the reveal order, MED unless given; ``sourceless`` the prompt without the source, if it is looked at.
+    """
     rank, tokens, step = rank or Step.entropy, [backbone.mask_id] * length, 0
     counts = reveal_counts(length, steps, schedule)
     for count in counts:
@@ -67,7 +71,8 @@ def read(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int]) -> tu
 
 
 def slot_logits(backbone: Backbone, prompt: Sequence[int], tokens: Sequence[int], mask_token: bool = False) -> Tensor:
-    """Float64 logits (slots, vocabulary): -inf of ids that are no tokens, and of the mask unless it may be revealed."""
+    """Float64 logits (slots, vocabulary). Those of ids that are no tokens are -inf, and so is the mask token's unless
+    that may be revealed."""
     ids, prefix = torch.tensor([[*prompt, *tokens]], device=backbone.device), backbone.prefix(len(prompt))
     count, dtype = ids.shape[1], backbone.model.dtype
     mask = torch.zeros(1, 1, count, count, dtype=dtype, device=backbone.device)

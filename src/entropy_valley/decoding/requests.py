@@ -1,4 +1,5 @@
-"""Requests to read a canvas, to denoise it or to score a finished text, and their answers for many sentences at once.
+"""What is asked of the model about one canvas, to read it, to denoise it, or to score a finished text; and how it is
+answered, for many sentences at once.
 
 A request yields the canvases that the engine is to run for it. :class:`Denoising` makes those that fill a canvas, by a
 reveal order or a variable-length decoder. :class:`Runner` answers requests from the store, else by the engine in passes
@@ -86,9 +87,11 @@ def gains(source: ProbeResult, distractor: ProbeResult) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Draft:
-    """The request for the reading of ``length`` masks behind a prompt after ``steps`` of ``steps`` + 1 steps. A step
-    reveals the slots of the lowest entropy, by the schedule :func:`floors`. The reading has all slots: of a revealed
-    one what its own step read, of the others what the last pass reads."""
+    """The request for the reading of ``length`` masks behind a prompt after ``steps`` of ``steps`` + 1 steps.
+
+    A step reveals the slots of the lowest entropy, by the schedule :func:`floors`. The reading has all slots: of a
+    revealed one what its own step read, of the others what the last pass reads.
+    """
 
     result = ProbeResult
 
@@ -130,8 +133,10 @@ class Score:
 
 @dataclass(frozen=True)
 class Finished:
-    """The request for the score of a text in a canvas of ``length`` slots behind a prompt, the rest of them EOS. A text
-    that is longer than the canvas is cut, as in the authors' code."""
+    """The request for the score of a text in a canvas of ``length`` slots behind a prompt, the rest of them EOS.
+
+    A text that is longer than the canvas is cut, as in the authors' code.
+    """
 
     result = Score
 
@@ -155,8 +160,10 @@ class Finished:
 
 @dataclass(frozen=True)
 class FixedLength:
-    """A canvas to be revealed in its schedule by the order of that name and settings; the engine runs the order. One
-    whose prompt is renewed begins with a pass over its prompt, be the reading of its masks known or not."""
+    """A canvas to be revealed in its schedule by the order of that name and settings; the engine runs the order.
+
+    One whose prompt is renewed begins with a pass over its prompt, be the reading of its masks known or not.
+    """
 
     result = Decoded
 
@@ -252,7 +259,8 @@ KNOWN: dict[str, type[Section]] = {**ORDERS, **VARIABLE_LENGTH}
 
 
 def make_denoiser(name: str, settings: JsonObject | None = None) -> Order | VariableLengthDecoder:
-    """The reveal order or variable-length decoder of that name and settings. Raises InputError where it is neither."""
+    """The reveal order or variable-length decoder that ``name`` says, built with ``settings`` as keyword arguments;
+    raises InputError where it is neither."""
     denoiser = plugins.make("reveal order", KNOWN, name, settings or {})
     if not isinstance(denoiser, Order | VariableLengthDecoder):
         problem = "inherits from neither Order nor VariableLengthDecoder"
@@ -268,7 +276,10 @@ def reveals_masks(spec: JsonObject) -> bool:
 @dataclass(frozen=True)
 class Denoising:
     """A reveal order with the step budget T and the schedule rule, or a variable-length decoder, which takes neither.
-    The store knows results by ``name`` and ``settings``, the config's. ``mask_token``: whether it may be revealed."""
+
+    ``name`` and ``settings`` are as the config has them: the store knows results by them. ``mask_token``: whether that
+    may be revealed.
+    """
 
     name: str
     settings: JsonObject = field(default_factory=dict)
@@ -310,9 +321,11 @@ class Denoising:
     def request(
         self, canvas: Canvas, room: int, distractor: Ids | None = None, cache: CachePolicy | None = None
     ) -> FixedLength | VariableLength:
-        """What is asked of the engine for a canvas of masks, whose prompt leaves ``room`` slots of the context. The
-        ``canvas`` has all that is known of its sentence. ``distractor`` is the prompt that its SIGs were compared with.
-        ``cache``: of prompts, which a variable-length decoder does not use."""
+        """What is asked of the engine for a canvas of masks, whose prompt leaves ``room`` slots of the context.
+
+        The ``canvas`` has all that is known of its sentence. ``distractor`` is the prompt that its SIGs were compared
+        with. ``cache``: of prompts, which a variable-length decoder does not use.
+        """
         if decoder := self.variable_length:
             return VariableLength(decoder, canvas, min(decoder.cap, room), self.name, self.settings)
         counts, reuse = self.counts(canvas.length), self.reuse(canvas.length, cache)
@@ -337,7 +350,8 @@ class Denoising:
 
     @property
     def calls(self) -> int:
-        """Passes as in the paper: T, two more for a distractor's SIG, one more a step with a stepwise SIG."""
+        """Passes of the method as the paper counts them: T, and two for a SIG against a distractor, or one for each
+        step that looks at a stepwise SIG."""
         return self.steps + 2 * self.looks_at_distractor + sourceless_steps(self.order, self.steps)
 
     @property
@@ -372,9 +386,11 @@ class Memo:
 
 @dataclass(frozen=True)
 class Runner:
-    """Does work on many sentences at once, with one engine; ``engine`` loads it, and is called at the first miss. With
-    a ``memo`` nothing is computed that the store has or that another sentence has asked for, and each result is stored
-    as soon as it is finished; without one every request is computed. ``bar`` names the progress bar, if any."""
+    """Does work on many sentences at once, with one engine; ``engine`` loads it, and is called at the first miss.
+
+    With a ``memo`` nothing is computed that the store has or that another sentence has asked for, and each result is
+    stored as soon as it is finished; without one every request is computed. ``bar`` names the progress bar, if any.
+    """
 
     engine: Callable[[], Engine]
     ledger: Ledger
@@ -382,8 +398,10 @@ class Runner:
     bar: str | None = None
 
     def run(self, works: Iterable[tuple[Any, Work]], order: Order | None = None) -> Iterator[tuple[Any, Any]]:
-        """(name, result) of each piece of work as soon as it is done: none waits for the slowest. ``order`` is the
-        reveal order of all canvases that are denoised by one."""
+        """(name, result) of each piece of work as soon as it is done: none waits for the slowest.
+
+        ``order`` is the reveal order of all canvases that are denoised by one.
+        """
         stream = _Stream(self.ledger, self.memo, deque(_Piece(name, work) for name, work in works))
         # Without a model first: a job that finds all in the store never loads one.
         yield from stream.go_on()

@@ -63,14 +63,17 @@ class VariableLengthDecoder(Section):
 
     @abstractmethod
     def advance(self, seen: Seen, eos_id: int, step: int, most: int) -> GrowingCanvas:
-        """The canvas after pass ``step`` (from 0), of at most ``most`` slots: at least one more is revealed."""
+        """The canvas after pass ``step`` (from 0). At least one more slot is revealed. The canvas never grows beyond
+        ``most`` slots."""
 
 
 def advanced(
     decoder: VariableLengthDecoder, seen: Seen, eos_id: int, step: int, most: int, about: str
 ) -> GrowingCanvas:
-    """The canvas that a decoder returns. ``about`` names the sentence in errors. Raises InputError where a user's own
-    decoder reveals no slot or goes beyond ``most`` slots."""
+    """The canvas that a decoder returns. ``about`` names the sentence in errors.
+
+    Raises InputError where a user's own decoder reveals no slot or goes beyond ``most`` slots.
+    """
     if not plugins.is_own(decoder):
         return decoder.advance(seen, eos_id, step, most)
     with plugins.calling(decoder, "advance", about):
@@ -111,13 +114,15 @@ def open_slots(seen: Seen, block: int) -> dict[int, Guess]:
 
 
 def confident(guesses: Mapping[int, Guess], threshold: float) -> set[int]:
-    """The slots whose guess has a probability above ``threshold``, else that of the best guess, the first on a tie."""
+    """The slots whose guess has a probability above ``threshold``. If there is none, the slot of the best guess; the
+    first one wins a tie."""
     sure = {slot for slot, guess in guesses.items() if guess.chance > threshold}
     return sure or {max(guesses, key=lambda slot: guesses[slot].logprob)}
 
 
 def eos_confidence(chances: Sequence[float], window: int) -> float:
-    """The last ``window`` p(EOS) of slots whose most probable token it is: their sum over ``window``."""
+    """The sum of the last ``window`` p(EOS) of slots whose most probable token it is, over ``window``: slots that are
+    missing count as zeros."""
     return math.fsum(chances[-window:]) / window
 
 

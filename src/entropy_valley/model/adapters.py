@@ -95,9 +95,11 @@ class Adapter:
 
 
 def from_peft(weights: Mapping[str, Tensor], content: JsonObject, family: Family, place: object) -> Adapter:
-    """An adapter from PEFT's tensors, in stock or released names, and the keys of its ``adapter_config.json``. Raises
-    one InputError that lists settings that are not known here, and tensors that are of no layer, not finite or without
-    their other half. An adapter that changes nothing is an error, too."""
+    """An adapter from PEFT's tensors, in stock or released names, and the keys of its ``adapter_config.json``.
+
+    Raises one InputError that lists settings that are not known here, and tensors that are of no layer, not finite or
+    without their other half. An adapter that changes nothing is an error, too.
+    """
     from peft.utils.other import get_pattern_key
 
     settings = {key: value for key, value in content.items() if value and key not in _IGNORED}
@@ -139,8 +141,10 @@ def inject(model: Decoder, settings: JsonObject, modules: list[str]) -> PeftMode
 
 
 def attach(model: Decoder, adapter: Adapter, place: object, merge: bool = False) -> None:
-    """Put an adapter beside the weights of ``model`` in float32, or ``merge`` it, which rounds once to their dtype. On
-    ``meta`` nothing is computed: what PEFT and torch find wrong there is an InputError that lists it."""
+    """Put an adapter beside the weights of ``model`` in float32, or ``merge`` it, which rounds once to their dtype.
+
+    On ``meta`` nothing is computed: what PEFT and torch find wrong there is an InputError that lists it.
+    """
     from peft import set_peft_model_state_dict
 
     weights = {name: tensor.to(model.device) for name, tensor in adapter.weights.items()}
@@ -166,8 +170,10 @@ def attach(model: Decoder, adapter: Adapter, place: object, merge: bool = False)
 
 
 def read_adapter(folder: Path, family: Family) -> Adapter:
-    """Read a PEFT folder whose modules have the family's stock or released names. Raises InputError as
-    :func:`from_peft` does, and where ``adapter.json`` has the digest of other tensors."""
+    """Read a PEFT folder whose modules have the family's stock or released names.
+
+    Raises InputError as :func:`from_peft` does, and where ``adapter.json`` has the digest of other tensors.
+    """
     checkpoint.require_safetensors([path.name for path in folder.glob("*")], folder)
     with checkpoint.open_shard(files.regular(folder / WEIGHTS)) as shard:
         weights = {name: shard.get_tensor(name) for name in shard.keys()}  # noqa: SIM118 - not a mapping
@@ -183,9 +189,11 @@ def read_adapter(folder: Path, family: Family) -> Adapter:
 def write_adapter(
     adapter: Adapter, folder: Path, family: Family | None = None, facts: JsonObject | None = None
 ) -> None:
-    """Write a PEFT folder in the released names of ``family``; without a family in stock names, our own layout. Modules
-    are full paths: in LLaDA both the LM head and the FFN output are called ``ff_out``. ``facts`` go into
-    ``adapter.json``, with the digest and the number of the tensors."""
+    """Write a PEFT folder in the released names of ``family``; without a family in stock names, our own layout.
+
+    Modules are full paths: in LLaDA both the LM head and the FFN output are called ``ff_out``. ``facts`` go into
+    ``adapter.json``, with the digest and the number of the tensors.
+    """
     named = family.released_name if family else str
     settings = {**adapter.settings, "inference_mode": True}
     settings["target_modules"] = sorted(map(named, adapter.modules))
@@ -235,9 +243,11 @@ def require_same(folder: Path, backbone_digest: str, attention: str = BOTH_WAYS)
 
 
 def export(folder: Path, out: Path, layout: str = "released", family: str | None = None) -> None:
-    """Write the adapter in ``folder`` to the new folder ``out``, in ``released`` or ``stock`` names. ``family`` is
-    needed only if no ``adapter.json`` names it; that file is copied. Raises InputError for an unknown family, an
-    unreadable adapter, and an existing ``out``."""
+    """Write the adapter in ``folder`` to the new folder ``out``, in ``released`` or ``stock`` names.
+
+    ``family`` is needed only if no ``adapter.json`` names it; that file is copied. Raises InputError for an unknown
+    family, an unreadable adapter, and an existing ``out``.
+    """
     if out.exists():
         raise InputError(out, "exists already", "Name a new folder.")
     facts = read_facts(folder)

@@ -27,8 +27,11 @@ _DUMMY = 256  # tokens of a dummy sequence, at most: the cost of attention grows
 
 @dataclass(frozen=True)
 class Packed:
-    """Sequences laid end to end. ``prefixes``: the rows of the prefix of each; none if it is empty. ``kept``: keys and
-    values of other passes, which the rows of a sequence attend to before its own; a pass has either."""
+    """Sequences laid end to end.
+
+    ``prefixes``: the rows of the prefix of each; none if it is empty. ``kept``: keys and values of other passes, which
+    the rows of a sequence attend to before its own; a pass has either.
+    """
 
     input_ids: Tensor  # (1, rows)
     position_ids: Tensor  # (1, rows), from 0 in each sequence
@@ -40,8 +43,10 @@ class Packed:
 @dataclass(frozen=True)
 class Rows:
     """The rows of a pass that are read: their ``places`` (read rows,), ascending, and their ``counts`` by sequence.
+
     Without ``counts`` all rows of the last layer attend. In training this is cheaper: sequences of one length have
-    different counts, and one attention call serves them all."""
+    different counts, and one attention call serves them all.
+    """
 
     places: Tensor
     counts: tuple[int, ...] | None = None
@@ -102,9 +107,11 @@ class _Repeated:
 
 @dataclass(frozen=True)
 class Segments:
-    """The parts of a pass: the next ``queries[k]`` rows that attend do so to the next ``keys[k]`` keys. ``apart``: the
-    attention of a segment is computed in the same way whatever the others are. ``source``: where its keys and values
-    are from, if they are not the rows of the pass in turn."""
+    """The parts of a pass: the next ``queries[k]`` rows that attend do so to the next ``keys[k]`` keys.
+
+    ``apart``: the attention of a segment is computed in the same way whatever the others are. ``source``: where its
+    keys and values are from, if they are not the rows of the pass in turn.
+    """
 
     keys: tuple[int, ...]
     queries: tuple[int, ...]
@@ -132,8 +139,10 @@ class Segments:
 
 
 def attend(segments: Segments, layer: int, query: Tensor, key: Tensor, value: Tensor, causal: bool = False) -> Tensor:
-    """Attention inside each segment, of and to (rows, heads, width); ``layer`` is its number. Each row attends to its
-    whole segment; if ``causal``, to itself and the rows before it."""
+    """Attention inside each segment, of and to (rows, heads, width); ``layer`` is its number.
+
+    Each row attends to its whole segment; if ``causal``, to itself and the rows before it.
+    """
     if segments.source is not None:
         key, value = segments.source.gather(layer, key, value)
     return (_by_kernel if has_kernel(query) else _by_run)(query, key, value, segments, causal)
@@ -147,16 +156,19 @@ def has_kernel(query: Tensor) -> bool:
 
 @functools.cache
 def _kernel() -> tuple[Callable[..., Any], Collection[str]]:
-    """Torch's variable-length attention and its arguments. Imported where it runs: that takes as long as torch."""
+    """Torch's variable-length attention, and the names of its arguments. Imported where it runs: it doubles the time
+    of torch's own import."""
     from torch.nn.attention.varlen import varlen_attn
 
     return varlen_attn, inspect.signature(varlen_attn).parameters
 
 
 def _by_kernel(query: Tensor, key: Tensor, value: Tensor, segments: Segments, causal: bool) -> Tensor:
-    """One kernel for all segments; tensors are (rows, heads, width). The longest segment counts as at least two
-    queries, which is allowed: for one query and grouped heads, the kernel puts the heads of a group in the place of
-    queries, and fails where a segment has none."""
+    """One kernel for all segments; tensors are (rows, heads, width).
+
+    The longest segment counts as at least two queries, which is allowed: for one query and grouped heads, the kernel
+    puts the heads of a group in the place of queries, and fails where a segment has none.
+    """
     # Torch 2.11 has neither of these: it groups heads and splits no keys without being told.
     kernel, arguments = _kernel()
     options = {"enable_gqa": query.shape[1] != key.shape[1], "num_splits": 1 if segments.apart else None}
@@ -198,8 +210,10 @@ def _by_run(query: Tensor, key: Tensor, value: Tensor, segments: Segments, causa
 
 
 class Pool:
-    """Keys and values of rows, layer by layer, in places that are used again. A layer's are two tensors (places, heads,
-    head width), made at the first pass and larger when more are needed."""
+    """Keys and values of rows, layer by layer, in places that are used again.
+
+    A layer's are two tensors (places, heads, head width), made at the first pass and larger when more are needed.
+    """
 
     def __init__(self) -> None:
         self._layers: dict[int, list[Tensor]] = {}

@@ -63,8 +63,11 @@ class Index(Foreign):
 
 @contextlib.contextmanager
 def open_shard(path: Path) -> Iterator[Any]:
-    """Open a safetensors file; its tensors are read into memory. Raises InputError if it is cut or damaged. A mapped
-    file would count twice while a tensor is converted, and end the job when it changes or vanishes."""
+    """Open a safetensors file; its tensors are read into memory. Raises InputError if it is cut or damaged.
+
+    By default safetensors maps the file: pages then count twice while a tensor is converted, and a job ends when its
+    file changes or vanishes.
+    """
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -147,8 +150,10 @@ def write_manifest(folder: Path, family: Family, **facts: Any) -> None:
 
 
 def config_arguments(folder: Path, family: Family) -> dict[str, Any]:
-    """Keyword arguments of the stock config, from ``config.json``. Raises one InputError that names every field with
-    which the checkpoint computes another function than its family."""
+    """Keyword arguments of the stock config, from ``config.json``.
+
+    Raises one InputError that names every field with which the checkpoint computes another function than its family.
+    """
     if family.is_stock:
         return _stock_arguments(folder)
     config = _config(folder, family)
@@ -193,9 +198,11 @@ def _differences(config: JsonObject, fixed: JsonObject) -> list[str]:
 
 
 def load_tokenizer(folder: str | Path, family: Family) -> Any:
-    """The checkpoint's own tokenizer, of transformers, without remote code. Without a ``tokenizer.json`` it is made by
-    the family's tokenizer class. Raises InputError where the files for that are missing, and for files of which no
-    tokenizer can be made."""
+    """The checkpoint's own tokenizer, of transformers, without remote code.
+
+    Without a ``tokenizer.json`` it is made by the family's tokenizer class. Raises InputError where the files for that
+    are missing, and for files of which no tokenizer can be made.
+    """
     import transformers
 
     folder, kind = Path(folder), transformers.PreTrainedTokenizerFast
@@ -307,9 +314,11 @@ _COMPUTED = ".rotary_emb.inv_freq"  # some older exports store it; here it is co
 
 
 def fill(model: Decoder, family: Family, folder: Path, device: str) -> None:
-    """Give a model on ``meta`` the weights of a checkpoint, in the model's dtype on ``device``. Files are not mapped,
-    so a change of a file does not change the weights. The host holds at most one stored tensor beside the weights that
-    belong there. Raises InputError as :func:`check` does."""
+    """Give a model on ``meta`` the weights of a checkpoint, in the model's dtype on ``device``.
+
+    Files are not mapped, so a change of a file does not change the weights. The host holds at most one stored tensor
+    beside the weights that belong there. Raises InputError as :func:`check` does.
+    """
     import torch
 
     stored = check(model, family, folder)
@@ -324,9 +333,11 @@ def fill(model: Decoder, family: Family, folder: Path, device: str) -> None:
 
 
 def check(model: Decoder, family: Family, folder: Path) -> dict[str, tuple[str, Path]]:
-    """The released name and the file of each of the model's tensors, from the headers; no weight is read. Raises
-    InputError for a file that is damaged, and one that names every tensor that is missing, unknown, in two files or of
-    a wrong shape. A second copy of the embeddings for a tied head is not read."""
+    """The released name and the file of each of the model's tensors, from the headers; no weight is read.
+
+    Raises InputError for a file that is damaged, and one that names every tensor that is missing, unknown, in two files
+    or of a wrong shape. A second copy of the embeddings for a tied head is not read.
+    """
     parameters = dict(model.named_parameters())
     names = {stock: family.released_name(stock) for stock in parameters}
     shapes = {names[stock]: tuple(tensor.shape) for stock, tensor in parameters.items()}

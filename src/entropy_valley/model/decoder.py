@@ -23,9 +23,11 @@ FULL_KERNEL = 4  # rows: with fewer, a CPU's BLAS takes another path, which roun
 
 
 class Decoder(nn.Module):
-    """A language model; :meth:`hidden_states` runs it, and ``lm_head`` makes logits of what that gives. In training,
-    with ``recompute``, only the inputs of the layers are kept, and the backward pass computes each again; with
-    ``compiles``, the layers are compiled, for passes of any size."""
+    """A language model; :meth:`hidden_states` runs it, and ``lm_head`` makes logits of what that gives.
+
+    In training, with ``recompute``, only the inputs of the layers are kept, and the backward pass computes each again;
+    with ``compiles``, the layers are compiled, for passes of any size.
+    """
 
     recompute = compiles = False
 
@@ -84,9 +86,11 @@ class Decoder(nn.Module):
         reading: Segments | None = None,
         compiled: bool = False,
     ) -> Tensor:
-        """Last states after the final norm, (rows, width), of tokens and their positions, both (rows,). With ``rows``,
-        the last layer gives only theirs. With ``reading`` also only their queries attend there; without it all do, and
-        the layer then continues with ``rows``."""
+        """Last states after the final norm, (rows, width), of tokens and their positions, both (rows,).
+
+        With ``rows``, the last layer gives only theirs. With ``reading`` also only their queries attend there; without
+        it all do, and the layer then continues with ``rows``.
+        """
         run = functools.partial(checkpoint, use_reentrant=False) if self.recompute and self.training else Layer.__call__
         states, angles = self.model.embed_tokens(ids), self.angles.at(positions, self.device, self.dtype)
         halves = Layer.before, Layer.after
@@ -204,7 +208,9 @@ def _rotated(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 @functools.cache
 def _compiled_halves(dynamic: bool) -> Halves:
     """Both halves of a layer, each one graph that all layers share: norms, rotations and SwiGLU are fused.
-    Deterministic: no kernel is chosen by its time, which could choose another one in the next process."""
+
+    Deterministic: no kernel is chosen by its time, which could choose another one in the next process.
+    """
 
     def compiled(half: Callable[..., Any]) -> Callable[..., Any]:
         return torch.compile(half, dynamic=dynamic, fullgraph=True, options={"deterministic": True})
@@ -251,16 +257,19 @@ class Norm(nn.RMSNorm):
 
 
 class Angles:
-    """cos and sin of all positions of the context, in tables: computed once, on the host, in float32. The stock classes
-    compute angles by a matrix product in every pass. In training this would run in TF32 on a GPU, where inverse
-    frequencies keep ten bits: errors up to 0.16 rad at position 1,000, and other angles than in decoding."""
+    """cos and sin of all positions of the context, in tables: computed once, on the host, in float32.
+
+    The stock classes compute angles by a matrix product in every pass. In training this would run in TF32 on a GPU,
+    where inverse frequencies keep ten bits: errors up to 0.16 rad at position 1,000, and other angles than in decoding.
+    """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._tables: dict[tuple[torch.device, torch.dtype], Rotation] = {}
 
     def at(self, positions: Tensor, device: torch.device, dtype: torch.dtype) -> Rotation:
-        """cos and sin (rows, head width) of ``positions`` (rows,), in ``dtype``, or float32 if it rotates so."""
+        """cos and sin, (rows, head width), of ``positions`` (rows,): in ``dtype``, or float32 where the family rotates
+        in it."""
         kind, rows = (device, torch.float32 if self._config.float32_rotary else dtype), len(positions)
         # A sequence too long for the context is not refused here; its positions are below the number of rows.
         if kind not in self._tables or len(self._tables[kind][0]) < rows:

@@ -101,12 +101,14 @@ class Release:
 class Family:
     """A released checkpoint layout and the stock transformers class that computes the same function.
 
-    ``architecture`` is that class, one of :data:`STOCK_CLASSES`; empty: ``config.json`` names it, see :data:`STOCK`.
+    ``architecture`` is that class, one of :data:`STOCK_CLASSES`; empty: the one that ``config.json`` names, which runs
+    itself, see :data:`STOCK`.
 
-    ``names`` pairs released with stock tensor names, ``{i}`` being the block; empty: they are the same. ``fields`` has
-    the released name of each field of ``config.json`` by its stock name, ``written`` further fields of a released one.
-    ``fixed`` holds the fields for which another value would mean another function, beside :data:`COMPUTED`.
-    ``defaults`` holds what the authors' class assumes for a field that ``config.json`` leaves out, if not ``fixed``.
+    ``names`` pairs released with stock tensor names, with ``{i}`` for the block; empty: the names are the same.
+    ``fields`` has the released name of each field of ``config.json`` by its stock name, ``written`` further fields of a
+    released one. ``fixed`` holds the fields for which another value would mean another function, beside
+    :data:`COMPUTED`. ``defaults`` holds what the authors' class assumes for a field that ``config.json`` leaves out, if
+    that differs from ``fixed``.
 
     ``shifted`` families predict the next position: the logits of slot i are read from row i - 1. A ``causal`` family is
     autoregressive: it has no mask token, attends only to the past and predicts the next position. ``float32_rotary``
@@ -115,11 +117,13 @@ class Family:
     ``bos``: prompts begin with the BOS token, unless the params of a model say otherwise.
 
     The special tokens are literal strings of the released tokenizer (None: it has none, or does not use it; the EOS is
-    then the one that the tokenizer declares). ``tokenizer_class`` reads the files of a release without
-    ``tokenizer.json``. ``chat`` is the family's chat template, with ``{prompt}`` for the prompt; ``chat_tokens`` are
-    its special tokens. ``turn_end`` ends a turn, and so a text.
+    then the one that the tokenizer declares).
+    ``tokenizer_class`` reads the files of a release without ``tokenizer.json``. ``chat`` is the family's chat template,
+    with ``{prompt}`` for the prompt; ``chat_tokens`` are its special tokens. ``turn_end`` ends a turn, and so a text,
+    where the tokenizer has that token.
 
-    ``lora_names``: bare names of released modules; the paper's authors adapt every module of that name.
+    ``lora_names`` are the bare names of released modules by which the paper's authors adapt: every module of that name,
+    in a block or not.
     """
 
     name: str
@@ -172,7 +176,8 @@ class Family:
         return _rename(stock, tuple((new, old) for old, new in self.names))
 
     def to_stock(self, released: JsonObject) -> dict[str, Any]:
-        """The keyword arguments of a stock config class, from a released ``config.json``."""
+        """The keyword arguments of a stock config class, from a released ``config.json``: the width of a head may be
+        left out there."""
         fields = self.fields.items()
         return {stock: released[name] for stock, name in fields if stock != "head_dim" or name in released}
 

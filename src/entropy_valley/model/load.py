@@ -57,13 +57,16 @@ class Backbone:
     attention: str = BOTH_WAYS
 
     def prefix(self, prompt: int) -> int:
-        """How many rows of a prompt of so many tokens attend to one another alone. The row that slot 0 is read from is
-        none of them: it sees the whole canvas."""
+        """How many rows of a prompt of so many tokens attend to one another alone.
+
+        The row that slot 0 is read from is none of them: it sees the whole canvas.
+        """
         return prompt - int(self.shifted) if self.attention == PREFIX else 0
 
     @functools.cached_property
     def vocabulary(self) -> int | None:
-        """Ids from this one on are not predicted: they may be of no token. None without a tokenizer."""
+        """The ids that may be predicted are below this one: a model may have more embeddings than its tokenizer has
+        tokens. None without a tokenizer."""
         return max(self.tokenizer.get_vocab().values()) + 1 if self.tokenizer else None
 
     @property
@@ -88,7 +91,8 @@ def load_backbone(
     The checkpoint is a folder and its family, or what has been read of them. With ``merge=False`` PEFT's layers stay
     beside the weights in float32, as in training. ``shifted`` overrides the family's; ``float32_head`` and
     ``attention`` are :class:`Backbone`'s. With the ``dtype`` nf4 the model is loaded and merged in bfloat16 on the
-    host, and goes to the device layer by layer, in 4 bits. Raises InputError for files that do not fit.
+    host, and goes to the device layer by layer, in 4 bits. Raises InputError for files that do not fit the family or
+    one another.
     """
     known = folder if isinstance(folder, Checkpoint) else Checkpoint.read(folder, family)
     # The current GPU by its number: for safetensors a bare "cuda" is the first GPU, in every process.
@@ -270,7 +274,9 @@ def fetch_adapter(
     source: hub.Listing, subfolder: str | None, work: Path, key: str, agreed: bool, option: str = hub.CONFIRM
 ) -> Path:
     """Download an adapter into ``work``; its folder there. ``key``, ``agreed`` and ``option`` are as in :func:`fetch`.
-    Raises InputError for one without safetensors, for a large one without agreement, and as :func:`hub.fetch` does."""
+
+    Raises InputError for one without safetensors, for a large one without agreement, and as :func:`hub.fetch` does.
+    """
     within, paths = Path(subfolder or ""), [Path(file.name) for file in source.files]
     names = [path.name for path in paths if path.parent == within]
     checkpoint.require_safetensors(names, str(Path(source.repository, within)))

@@ -16,7 +16,8 @@ PLACE = "{src}"
 
 
 def bos_of(wanted: bool, bos: int | None) -> int | None:
-    """The BOS token of prompts: ``bos`` if it is ``wanted``, else None. Raises InputError if there is none."""
+    """The BOS token that prompts begin with: ``bos`` of the tokenizer where it is ``wanted``, else None. Raises
+    InputError where the tokenizer has none."""
     if wanted and bos is None:
         raise InputError("bos", "the tokenizer has no BOS token", "Set `bos: false`, in Python bos=False.")
     return bos if wanted else None
@@ -34,8 +35,11 @@ class Prompt:
         check_template(self.template)
 
     def encode(self, source: str) -> list[int]:
-        """Token ids of prompt(x), with the BOS in front if there is one. Only the template gives special tokens:
-        between those nearest to the source all is text, whatever it spells."""
+        """Token ids of prompt(x), with the BOS in front if there is one.
+
+        Only the template gives special tokens: what is between those nearest to the source is text, whatever the source
+        spells.
+        """
         first, before, behind, last = self._cut
         tokens = [*first, *self.tokens(before + source + behind), *last]
         return tokens if self.bos is None else [self.bos, *tokens]

@@ -18,8 +18,10 @@ _FIRST, _OTHER, _SECOND = [3, 1, 4, 1], [3, 1, 4, 6], [5, 2, 6]  # what a module
 
 def stock_module(folder: Path, dtype: torch.dtype, device: str | None = None) -> Any:
     """The class of transformers that ``config.json`` names, with its weights from safetensors. No code of others runs.
+
     On the ``device`` "meta" no weight is read, and only names and shapes are compared; without one it is on the CPU.
-    Raises InputError for a class that is not there or gives no logits of tokens, and for weights that do not fit it."""
+    Raises InputError for a class that is not there or gives no logits of tokens, and for weights that do not fit it.
+    """
     import transformers
 
     shards(folder)  # raises where there are only pickles

@@ -79,6 +79,8 @@ def newcomer_sentences(language: str) -> list[str]:
 
 
 def tiny(direction: str) -> dict[str, Any]:
-    """LLaDA-tiny as arguments of ``Translator.load`` for a direction: ``en-de``, ``en-zh`` or ``zh-en``. It was trained
-    on short sentences of Tatoeba and of LibreOffice's help. Raises InputError for any other direction."""
+    """LLaDA-tiny as arguments of ``Translator.load`` for a direction: ``en-de``, ``en-zh`` or ``zh-en``.
+
+    It was trained on short sentences of Tatoeba and of LibreOffice's help. Raises InputError for any other direction.
+    """
     return HUMAN.arguments(direction)

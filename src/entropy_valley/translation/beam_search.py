@@ -42,9 +42,11 @@ class Hypothesis:
 def beam_search(
     backbone: Backbone, search: Search, tasks: Sequence[Task], ledger: Ledger, budget: int | None = None
 ) -> Iterator[tuple[int, Hypothesis]]:
-    """(place, best hypothesis) of each task of a causal backbone, batch by batch, the longest first. At most ``budget``
-    tokens are in the caches of a batch by its end (a longer task runs alone). Where a device has no memory for a batch,
-    the budget becomes half of what the batch had asked for."""
+    """(place, best hypothesis) of each task of a causal backbone, batch by batch, the longest first.
+
+    At most ``budget`` tokens are in the caches of a batch by its end (a longer task runs alone). Where a device has no
+    memory for a batch, the budget becomes half of what the batch had asked for.
+    """
     budget = budget or _BUDGET[backbone.device.type]
     stock = stock_model(backbone.family, backbone.model, "sdpa")
     waiting = sorted(range(len(tasks)), key=lambda place: (-tasks[place].limit, -len(tasks[place].prompt)))

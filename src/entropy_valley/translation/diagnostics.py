@@ -84,9 +84,12 @@ def write(params: JsonObject, execution: Execution, testsets: Sequence[str], out
 
 
 def read_valley(model: RunModel, sentences: Sentences, spec: JsonObject) -> JsonObject:
-    """The curves of a test set, see :func:`curve`, and the source tokens of each sentence. One curve is of canvases
-    with so many slots less or more than the reference's tokens and its EOS, none too short to choose; the other of
-    those that EV takes for the ratios of the grid. What exceeds the context is left out."""
+    """The curves of a test set, see :func:`curve`, and the source tokens of each sentence.
+
+    One curve is of canvases with so many slots less or more than the reference's tokens and its EOS, none too short to
+    choose; the other of those that EV takes for the ratios of the grid. Both count their sentences, so what exceeds the
+    context is left out.
+    """
     around, grid, sources, targets = [], [], sentences.tokens("source"), sentences.tokens("target")
     for row in draw(sentences.rows, spec["sentences"], spec["seed"], spec.get("subset", "keyed_hash")):
         for offset in range(-spec["offset"], spec["offset"] + 1):
@@ -110,8 +113,12 @@ def read_valley(model: RunModel, sentences: Sentences, spec: JsonObject) -> Json
 
 
 def read_sig(model: RunModel, sentences: Sentences, spec: JsonObject) -> list[dict[str, Any]]:
-    """``{id, concentration, mean_sig}`` of each sentence: of the SIGs (nats, six decimals) in Oracle's canvas. It is of
-    the kind that an order's ``sig`` names: one probe with a ``stepwise_kl``, or one more for the distractor."""
+    """``{id, concentration, mean_sig}`` of each sentence: of the SIG (nats, six decimals) of the slots of its canvas at
+    the reference's length, as Oracle takes it.
+
+    It is of the kind that an order's ``sig`` names: one probe with a ``stepwise_kl``, or two, the second behind the
+    sentence's distractor.
+    """
     runner, lengths = model.runner("sig"), [target + 1 for target in sentences.tokens("target")]
     if spec["sig"] == "stepwise_kl":
         probes = [sentences.probe(place, length, sentences.sourceless) for place, length in enumerate(lengths)]

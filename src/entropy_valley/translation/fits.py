@@ -121,8 +121,10 @@ def length_head(model: RunModel, training: Sentences, dev: Path, spec: JsonObjec
 
 
 def predict(model: RunModel, sentences: Sentences, weights: bytes) -> list[dict[int, float]]:
-    """For each sentence the log-probabilities of its likeliest canvas lengths, the likeliest first. ``weights`` are the
-    head's. The model is loaded at a miss; a sentence costs one pass over its prompt."""
+    """For each sentence the log-probabilities of its likeliest canvas lengths, the likeliest first.
+
+    ``weights`` are the head's. The model is loaded at a miss; a sentence costs one pass over its prompt.
+    """
     prompts = sentences.prompts
     stage = ["length head", DECODING, LENGTH_HEAD, model.digest, model.engine_numerics]
     keys = [files.digest([*stage, list(prompt), files.bytes_digest(weights)]) for prompt in prompts]
@@ -139,8 +141,9 @@ def predict(model: RunModel, sentences: Sentences, weights: bytes) -> list[dict[
 
 @dataclass
 class Fits:
-    """What length methods use that a run has fitted to its pairs: length statistics, as they see them, methods that
-    have learned, and the weights of the length head; None where unused. ``facts``: for the header."""
+    """What length methods use that a run has fitted to its pairs: length statistics, as they see them, the methods that
+    have learned, by name, and the weights of the length head; None where no method of the job uses it. ``facts`` is
+    what a header says of them."""
 
     statistics: LengthStatistics | None = None
     learned: dict[str, LengthMethod] = field(default_factory=dict)
@@ -149,8 +152,10 @@ class Fits:
 
     @classmethod
     def of(cls, model: RunModel, specs: JsonObject | None) -> Self:
-        """What the ``fits`` of a job's spec ask for, if anything, from the run's corpus, through the store. The probes
-        of these pairs have a store of their own: all others would read past them."""
+        """What the ``fits`` of a job's spec ask for, if anything, from the run's corpus, through the store.
+
+        The probes of these pairs have a store of their own: all others would read past them.
+        """
         fits = cls()
         if not specs:
             return fits

@@ -1,7 +1,8 @@
 """What all jobs of the workflow on a run's model share.
 
-:class:`RunModel` is the model with its spec, its store and its counts. It is loaded at the first miss of the store. A
-job with nothing to compute reads no weights; it still takes the seconds of importing transformers.
+:class:`RunModel` is the model with its spec, its store and its counts. It is loaded at the first miss of the store.
+A job with nothing to compute reads no weights; it still takes the seconds in which transformers is imported, for the
+tokenizer.
 """
 
 from __future__ import annotations
@@ -70,8 +71,10 @@ class Execution:
 
 
 class RunModel:
-    """The model of a run for one job: its spec, what names it, the store and the ledger. Raises InputError for an
-    adapter of another backbone or attention, and for a BOS that the tokenizer has not."""
+    """The model of a run for one job: its spec, what names it, the store and the ledger.
+
+    Raises InputError for an adapter of another backbone or attention, and for a BOS that the tokenizer has not.
+    """
 
     def __init__(self, spec: JsonObject, execution: Execution) -> None:
         self.spec, self.execution, self._started = spec, execution, time.monotonic()
@@ -166,13 +169,16 @@ class RunModel:
         return Sentences(Path(file), rows, self.prompt, self.checkpoint.context, cache, self._turn_end, mask)
 
     def runner(self, bar: str, store: Store | None = None) -> Runner:
-        """Work on sentences, through the job's store unless another is given; ``bar`` names the progress bar."""
+        """Work on sentences, through the job's store unless another is given; ``bar`` names the results in errors and
+        the progress bar."""
         memo = Memo(self.store if store is None else store, self.digest, self.engine_numerics)
         return Runner(lambda: self.engine, self.ledger, memo, bar)
 
     def recall(self, what: str, keys: Sequence[str], compute: Compute) -> list[Any]:
-        """The value of each key: from the store, or computed once and put there as soon as it is finished. ``compute``
-        gets the places of the missing keys and yields (place, JSON value) in any order."""
+        """The value of each key: from the store, or computed once and put there as soon as it is finished.
+
+        ``compute`` gets the places of the missing keys and yields (place, JSON value) in any order.
+        """
         values, missing = {}, []
         for place, key in enumerate(keys):
             if key not in values:  # the first of equal keys

@@ -85,9 +85,11 @@ class Sentences:
         return self.prompt.slots_of(row["target"], row["anchors"])
 
     def seen_by(self, method: LengthMethod, predicted: Iterable[Mapping[int, float] | None] = ()) -> list[Sentence]:
-        """What a length method may know of each: of the target nothing, unless it says that it sees it. ``predicted``
-        is what a length head says of each, for a method that uses it. Each has the slots that the context leaves for
-        it, at least the shortest canvas's: :meth:`check` says what is too long."""
+        """What a length method may know of each: of the target nothing, unless it says that it sees it.
+
+        ``predicted`` is what a length head says of each, for a method that uses it. Each has the slots that the context
+        leaves for it, at least the shortest canvas's: :meth:`check` says what is too long.
+        """
         seen, tokens = [], self.prompt.tokens
         for row, prompt, lengths in itertools.zip_longest(self.rows, self.prompts, predicted):
             reference = len(tokens(row["target"])) if method.sees_reference else None
@@ -137,8 +139,10 @@ class Sentences:
 
     def choosing(self, method: LengthMethod, place: int, sentence: Sentence, slots: int | None = None) -> Work:
         """The work of one sentence up to its :func:`~entropy_valley.lengths.base.canvas_row`, and the readings of its
-        all-mask canvases by length. With ``slots`` its canvas has these, and the method is not asked. The row has the
-        number of probes that did not compute the prompt as ``cached``, if there are any."""
+        all-mask canvases by length. With ``slots`` its canvas has these, and the method is not asked.
+
+        The row has the number of probes that did not compute the prompt as ``cached``, if there are any.
+        """
         if slots is not None:
             self.check(place, slots)
             return canvas_row(Choice(slots), sentence, {}), {}
@@ -162,7 +166,9 @@ class Sentences:
 
     def denoising(self, place: int, row: Row, denoising: Denoising, readings: Mapping[int, ProbeResult]) -> Work:
         """The work on one sentence's canvas row: what is decoded for it, by the number of masks at the start.
-        ``readings`` are known ones of its all-mask canvases; with a ``cache`` they are not exact, and not used."""
+
+        ``readings`` are known ones of its all-mask canvases; with a ``cache`` they are not exact, and not used.
+        """
         lengths = contenders(row)
         for length in lengths:
             self.check(place, length)
@@ -213,8 +219,11 @@ def caught(work: Work, answer: Callable[[SentenceError], Any]) -> Work:
 
 
 def distractors(sources: Sequence[str]) -> list[int]:
-    """The place of each source's distractor: one of its length, drawn by its place; else any other source, or itself. A
-    text without spaces is one word."""
+    """The place of each source's distractor: one of its length, drawn by its own place; any other source where none has
+    that length; itself where all are the same.
+
+    A text without spaces is one word.
+    """
     words = np.array([len(source.split()) for source in sources])
     _, text = np.unique(np.array(sources), return_inverse=True)
     places = []
@@ -233,5 +242,7 @@ def contenders(canvas: Mapping[str, Any]) -> list[int]:
 
 def winner(decoded: Mapping[int, Decoded]) -> Decoded:
     """Of canvases decoded from so many masks the one of the largest mean log-probability, at reveal time or rescored.
-    The shorter one on a tie in the decimals that it has; an empty text, which has no log-probability, comes last."""
+
+    The shorter one on a tie in the decimals that it has; an empty text, which has no log-probability, comes last.
+    """
     return min(decoded.items(), key=lambda item: (item[1].logprob is None, -(item[1].logprob or 0.0), item[0]))[1]

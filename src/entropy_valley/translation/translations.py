@@ -38,8 +38,10 @@ def write(
     params: JsonObject, execution: Execution, testsets: Sequence[str], out: str, shards: Sequence[str] = ()
 ) -> None:
     """Write the rows of a set and its header: from the model, or, without one, from what its ``shards`` have written.
+
     ``params`` are those of the rule, ``testsets`` the files of its test sets. Raises InputError, and writes nothing,
-    for a sentence or a class that fails; what was computed by then is in the store."""
+    for a sentence or a class that fails; what was computed by then is in the store.
+    """
     if shards:
         execution = dataclasses.replace(execution, store=None)
     work = Translations(params, execution, testsets)
@@ -106,8 +108,10 @@ class Translations:
         return {cell: [rows[place] for place in sorted(rows)] for cell, rows in self._rows.items()}
 
     def merged(self, shards: Sequence[str]) -> Rows:
-        """The rows of each cell from the files of all shards, the first shard's first. Raises InputError for a shard of
-        other params, or of other sentences than are due."""
+        """The rows of each cell from the files of all shards, the first shard's first.
+
+        Raises InputError for a shard of other params, or of other sentences than are due.
+        """
         for shard in shards:
             record = shard_record(Path(shard))
             for change in differences(record.params, self.spec):
@@ -158,7 +162,8 @@ class Translations:
         return self._canvases
 
     def _origins(self) -> dict[Choice, Choice | None]:
-        """The choices of the cells; of each that reassigns another one's canvases that one, which comes first."""
+        """The choices of the cells; of each that reassigns the canvases of another choice that one, which comes
+        first."""
         origins: dict[Choice, Choice | None] = {}
         for cell in self.cells:
             settings = self.spec["methods"][cell.method]
@@ -246,9 +251,13 @@ class Translations:
 
 
 def summary(rows: Sequence[JsonObject], targets: Sequence[int], denoising: Denoising) -> dict[str, float]:
-    """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot change.
+    """Totals over the rows; ``within_steps`` counts the canvases that a larger step budget cannot touch: of a
+    variable-length decoder all.
+
     ``length_mae``: mean distance of the (chosen) canvas from the reference's tokens, the ``targets``, and its EOS, six
-    decimals. ``contenders``: all canvases that were decoded, where any sentence had more than one."""
+    decimals.
+    ``contenders``: all canvases that were decoded, where any sentence had more than one.
+    """
     within = sum(bool(denoising.variable_length) or row["length"] <= denoising.steps for row in rows)
     decoded = sum(len(contenders(row["canvas"])) for row in rows)
     distances = [abs(row["length"] - tokens - 1) for row, tokens in zip(rows, targets, strict=True)]
@@ -338,9 +347,10 @@ def costs(
 def _fixed_length(
     length: int, decoded: Decoded, denoising: Denoising, probed: bool, cache: CachePolicy | None
 ) -> dict[str, int]:
-    """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that the
-    order looks at; the source-free passes of the steps that look at more are run. With a prompt cache all are run, and
-    only some compute the prompt. A SIG against a distractor is of exact readings, which take passes of their own."""
+    """After the probes: the all-mask pass is not run again where that length was probed and its reading is all that
+    the order looks at; the source-free passes of the steps that look at more are run. With a prompt cache all are
+    run, and only some compute the prompt. A SIG against a distractor is of exact readings: there that behind the
+    source takes a pass of its own too."""
     passes = decoded.passes
     masked, steps = denoising.masked(length, passes), len(denoising.counts(length))
     compared = [needs_sourceless(denoising.order, step, steps) for step in range(passes)]

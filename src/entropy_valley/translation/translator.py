@@ -81,7 +81,8 @@ class Translation:
         return self.entropies.get(self.canvas)
 
     def __repr__(self) -> str:
-        """The text, the slots of its canvas, also in the end if they changed, and the curve; or why there is none."""
+        """The text, the slots of its canvas, in the end too where they changed, and the curve that :meth:`plot` draws;
+        or why there is none."""
         if self.problem:
             return f"Translation(problem={self.problem.problem!r})"
         curve = ", ".join(
@@ -93,7 +94,9 @@ class Translation:
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw :attr:`entropies` over the slots of each canvas, the chosen one as a large dot; return the axes.
-        ``axes``: of matplotlib; None: new ones. Raises ImportError where matplotlib is missing."""
+
+        ``axes``: of matplotlib; None: new ones. Raises ImportError where matplotlib is missing.
+        """
         if axes is None:
             try:
                 from matplotlib import pyplot
@@ -225,9 +228,12 @@ class Translator:
         shifted: bool = False,
         **more: Any,
     ) -> Self:
-        """From any module and tokenizer of transformers: slower than a family of :meth:`load`. Its rows must see all
-        others: under a 4-D mask, or without one. ``mask`` and ``eos`` are tokens or their ids. ``shifted``: slot i is
-        read from row i - 1. ``prompt`` has the BOS token, if any. The rest: see :meth:`load`."""
+        """From any module and tokenizer of transformers: slower than a family of :meth:`load`.
+
+        Its rows must see all others: under a 4-D mask, or without one. ``mask`` and ``eos`` are tokens or their ids.
+        ``shifted``: slot i is read from row i - 1. The other arguments are those of :meth:`load`; ``prompt`` has the
+        BOS token, if there is one.
+        """
         ids: dict[str, Any] = {}
         for name, token in (("mask", mask), ("eos", eos)):
             ids[f"{name}_id"] = token if isinstance(token, int) else tokenizer.get_vocab().get(token)
@@ -257,17 +263,20 @@ class Translator:
     ) -> list[Translation]:
         """The translations of a list of sentences, in their order; all are decoded together.
 
-        ``lengths``: the slots of each canvas, with the EOS's; None: the method chooses. ``progress``: a bar on stderr.
+        ``lengths``: the slots of each sentence's canvas, with that of the EOS; None: the length method chooses them.
+        ``progress``: show a bar on stderr.
 
         Raises InputError for one that exceeds the backbone's context or has what no text has (NUL, half of a surrogate
         pair), and names it: ``place`` is where it stands, ``names`` has its name there (none: its number, from 1). With
-        ``skip`` the error is the ``problem`` of its translation. Raises InputError for a single text too.
+        ``skip`` its translation has the error as its ``problem``, and the others are translated. Raises InputError for
+        a single text too.
         """
         return self._all(sources, self.denoising, skip, place, names, lengths, progress)
 
     @functools.cached_property
     def denoising(self) -> Denoising:
-        """How canvases are filled. An order with a distractor compares each sentence with another one of its list."""
+        """How canvases are filled. An order that :attr:`.Denoising.looks_at_distractor` compares each sentence with
+        another one of its list."""
         return Denoising.named(self.order, self.steps, self.schedule, self.order_settings, self.mask_token)
 
     def entropies(self, sources: Iterable[str], names: Sequence[object] = ()) -> list[float | None]:
@@ -276,7 +285,8 @@ class Translator:
         return [translation.entropy for translation in self._all(sources, None, names=names)]
 
     def seconds(self, source: str) -> float:
-        """About the seconds that a sentence takes by itself: its passes times one that is timed; 0.0 if it has none."""
+        """About how many seconds this sentence takes by itself: its passes times one that is timed. 0.0 for one that
+        :meth:`translate` cannot translate."""
         (read,) = self._all([source], None)  # the first passes are slower: they are not timed
         if not read.canvas:
             return 0.0
@@ -294,9 +304,10 @@ class Translator:
     ) -> Self:
         """The same translator with a length method that is fitted to pairs (source, target), such as ``ev_fit``.
 
-        ``method``: its name, or ``module:Class``; ``settings`` are its fields. ``train``: lengths are measured on all
-        of them, confidences on the first. ``dev``: pairs that the adapter has not seen, for a method that learns. The
-        method can be pickled. Raises InputError for what is no pair of texts, and as :func:`.make_method` does.
+        ``method``: its name, or ``module:Class``; ``settings`` are its fields. ``train``: how long translations are is
+        measured on all of them, confidences on the first ones. ``dev``: pairs that the adapter has not seen, for a
+        method that learns. The method can be pickled. Raises InputError for what is no pair of texts, and as
+        :func:`.make_method` does.
         """
         fitted = make_method(method, settings)
         if parts := declared(fitted, "uses_statistics"):
@@ -360,7 +371,8 @@ class Translator:
     def _work(
         self, sentences: Sentences, place: int, sentence: Sentence, slots: int | None, denoising: Denoising | None
     ) -> Work:
-        """Choose a canvas unless its slots are given, read it unless the method has, and denoise it from there."""
+        """Choose a canvas unless its slots are given, read it where the method has not, and denoise it from this
+        reading."""
         row, readings = yield from sentences.choosing(self.method, place, sentence, slots)
         if row["length"] not in readings:
             (readings[row["length"]],) = yield [sentences.probe(place, row["length"])]
@@ -387,7 +399,8 @@ class Translator:
         return Runner(lambda: self._engine, self._engine.ledger)
 
     def _predicted(self, sentences: Sentences) -> list[dict[int, float] | None]:
-        """What the length head says of each prompt, None of one beyond the context; nothing without a head."""
+        """What the length head says of each prompt, None of one that does not fit into the context; nothing for a
+        method that uses none."""
         if not declared(self.method, "uses_length_head"):
             return []
         if self.length_head is None:
@@ -402,7 +415,8 @@ class Translator:
 def _length_method(
     method: str | type[LengthMethod] | LengthMethod, ratios: float | Sequence[float] | None
 ) -> LengthMethod:
-    """A length method by name or class, with its usual settings, perhaps ratios. Raises InputError if it needs more."""
+    """A length method by its name or class, with its usual settings and perhaps ratios. Raises InputError for one that
+    needs more than these."""
     given = ratios is not None
     if isinstance(method, type):
         method = f"{method.__module__}:{method.__qualname__}"
@@ -422,7 +436,8 @@ def _length_method(
 
 
 def _slots(lengths: Iterable[int] | None, sentences: int) -> Sequence[int | None]:
-    """Given lengths as integers, or None for each sentence. Raises InputError unless each has one of 1 or more."""
+    """Lengths that are given, as integers, or None for each sentence; raises InputError unless they are one of 1 or
+    more for each."""
     if lengths is None:
         return [None] * sentences
     try:
@@ -436,7 +451,8 @@ def _slots(lengths: Iterable[int] | None, sentences: int) -> Sequence[int | None
 
 
 def _impossible(source: object, place: str, name: object) -> SentenceError | None:
-    """The error for a sentence that is no single line of text. Raises InputError for what is no text at all."""
+    """The error for a sentence that has what no text has, see :func:`.checked_sentence`, or several lines. Raises
+    InputError for what is no text at all."""
     if not isinstance(source, str):
         raise InputError(place, f"sentence {name!r} is {brief(source, 60)}, not a text", "Give a list of texts.")
     try:
@@ -450,8 +466,10 @@ def _impossible(source: object, place: str, name: object) -> SentenceError | Non
 
 @dataclass(frozen=True)
 class TypicalEntropy:
-    """The highest entropy of so many development sentences, see :attr:`Translation.entropy`; None: there are none. A
-    sentence like these is above all of n of them with a probability of 1 / (n + 1), whatever their distribution is."""
+    """The highest entropy of so many development sentences, see :attr:`Translation.entropy`; None: there are none.
+
+    A sentence like these is above all of n of them with a probability of 1 / (n + 1), whatever their distribution is.
+    """
 
     highest: float | None = None
     sentences: int = 0
