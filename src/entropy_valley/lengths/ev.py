@@ -7,7 +7,7 @@ paper's limitations propose.
 import math
 import operator
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,25 +19,36 @@ from entropy_valley.lengths import logit
 from entropy_valley.lengths.base import Choice, Example, Fitted, OnGrid, OnRatios, Probes, Sentence
 from entropy_valley.settings import JsonObject
 
-ScoreName = Literal["mean", "sum", "length_normalised", "median"]
 
-
-def mean_entropy(reading: ProbeResult, score: ScoreName = "mean") -> float:
-    """Mean over all slots but the last, the one that is kept for the EOS; six decimals.
-
-    Or another ``score`` of the same slots. Their sum is not normalised, so it prefers short canvases.
-    ``length_normalised`` is the mean over log L. The token count L has the EOS in it, so that one slot and its EOS
-    divide by log 2, not 0.
-    """
+def mean_entropy(reading: ProbeResult) -> float:
+    """Mean over all slots but the last, the one that is kept for the EOS; six decimals."""
     content = reading.entropies[:-1]
-    total = math.fsum(content)
-    if score == "median":
-        total = statistics.median(content)
-    elif score != "sum":
-        total /= len(content)
-    if score == "length_normalised":
-        total /= math.log(len(reading.entropies))
-    return round(total, 6)
+    return round(math.fsum(content) / len(content), 6)
+
+
+def summed_entropy(reading: ProbeResult) -> float:
+    """The sum over the same slots. It is not normalised, so it prefers short canvases."""
+    return round(math.fsum(reading.entropies[:-1]), 6)
+
+
+def length_normalised_entropy(reading: ProbeResult) -> float:
+    """The mean over log L. The token count L has the EOS in it, so that one slot and its EOS divide by log 2, not 0."""
+    content = reading.entropies[:-1]
+    return round(math.fsum(content) / len(content) / math.log(len(reading.entropies)), 6)
+
+
+def median_entropy(reading: ProbeResult) -> float:
+    """The median over the same slots."""
+    return round(statistics.median(reading.entropies[:-1]), 6)
+
+
+ScoreName = Literal["mean", "sum", "length_normalised", "median"]
+SCORES: dict[ScoreName, Callable[[ProbeResult], float]] = {
+    "mean": mean_entropy,
+    "sum": summed_entropy,
+    "length_normalised": length_normalised_entropy,
+    "median": median_entropy,
+}
 
 
 # What `ev_fit` may weigh, and the features of each.
@@ -48,9 +59,9 @@ Feature = Literal["entropy", "z", "z_squared", "repeats"]
 CONSTANTS: dict[Feature, float] = {"entropy": 7.223, "z": -1.777, "z_squared": 0.5298, "repeats": 1.938}
 
 
-def valley(probes: Probes, score: ScoreName = "mean") -> Choice:
+def valley(probes: Probes, score: Callable[[ProbeResult], float] = mean_entropy) -> Choice:
     """The length of the lowest score; the shorter one on a tie."""
-    return Choice.lowest({length: mean_entropy(reading, score) for length, reading in probes.items()})
+    return Choice.lowest({length: score(reading) for length, reading in probes.items()})
 
 
 class EntropyValley(OnGrid):
@@ -68,7 +79,7 @@ class EntropyValley(OnGrid):
     )
 
     def choose(self, sentence: Sentence, probes: Probes) -> Choice:
-        return valley(probes, self.score)
+        return valley(probes, SCORES[self.score])
 
 
 class OnLine(Fitted):
