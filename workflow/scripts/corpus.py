@@ -7,9 +7,8 @@ from entropy_valley.experiment.runs.job import job_of
 
 with job_of(snakemake) as job:  # noqa: F821
     import shutil
-    import sys
 
-    from entropy_valley import files, results
+    from entropy_valley import errors, files, results
     from entropy_valley.data import build
     from entropy_valley.data.build import overlap
     from entropy_valley.experiment.demo.grammar import SOURCES
@@ -39,7 +38,7 @@ with job_of(snakemake) as job:  # noqa: F821
         files.write_json(out, counts)
         if known := counts.get("training", {}).get("source"):
             where = f"{read[0]}: {known:,} of {len(test):,} sources occur in the training pairs"
-            print(f"warning: {where}: scores there say little of new text", file=sys.stderr)
+            errors.note(f"warning: {where}: scores there say little of new text")
 
     if job.rule == "corpus":
         write_corpus(job.execution, job.output)

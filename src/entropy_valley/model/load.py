@@ -4,7 +4,6 @@ import copy
 import dataclasses
 import functools
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor
 
 from entropy_valley import files, hub, machine
-from entropy_valley.errors import InputError, unknown
+from entropy_valley.errors import InputError, note, unknown
 from entropy_valley.model import adapters, checkpoint
 from entropy_valley.model.checkpoint import Checkpoint, load_tokenizer
 from entropy_valley.model.decoder import Decoder
@@ -326,7 +325,7 @@ def find_checkpoint(name: str | Path, family: str | None = None) -> tuple[Path, 
     except hub.UnreachableError:
         if (cached := hub.cached(repository, revision)) is None:
             raise
-        print(f"{repository}: the hub cannot be reached; {cached} is used", file=sys.stderr)
+        note(f"{repository}: the hub cannot be reached; {cached} is used")
         return cached, names[0]
     return folder, names[0]
 

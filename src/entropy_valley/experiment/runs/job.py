@@ -59,7 +59,7 @@ def job_of(snakemake: Any, uses_torch: bool = True) -> Iterator[ScriptJob]:
         if snakemake.log:
             machine.speak_into(snakemake.log[0])
         if number := os.environ.get("SLURM_JOB_ID"):
-            print(f"SLURM job {number}", file=sys.stderr, flush=True)
+            errors.note(f"SLURM job {number}")
         job = ScriptJob(snakemake)
         if "confirm" not in job.execution:
             os.environ["HF_HUB_OFFLINE"] = "1"
