@@ -112,7 +112,7 @@ def test_a_table_and_a_figure_are_there(demo):
 def test_the_run_has_printed_a_screenful(demo):
     lines = demo.printed.splitlines()
     assert len(lines) < 120 and max(map(len, lines)) < 250
-    assert not re.search(r"Warning|pkg_resources|^(local)?rule \w+:", demo.printed, re.MULTILINE)
+    assert not re.search(r"Warning|pkg_resources|Finished jobid|^(local)?rule \w+:", demo.printed, re.MULTILINE)
 
 
 def test_without_downloads_nothing_asks_for_the_network(demo, hook):
